@@ -1,4 +1,4 @@
-/** Variant of the API: everything that differs between releases. Types only; variants/choose.ts lists the variants. */
+/** Variant of the API: everything that differs between releases. Types only; variants/ has the variants. */
 import type { ContainerExtras } from '../../shared/expand.ts';
 import type { Quota, Role, User } from '../core/accounts/account.ts';
 import type {

@@ -32,9 +32,9 @@ export interface Statuses {
   errorBody: boolean;
 }
 
-/** The JSON text and values of the variant's answers. */
+/** The JSON text and values of the variant's answers, which are made at `nowMs`. */
 export interface Answers {
   loginResult(account: Account): unknown;
-  executionText(execution: ListedExecution): string;
-  serviceJson(service: ServiceView, apps: AppAddresses): unknown;
+  executionText(execution: ListedExecution, nowMs: number): string;
+  serviceJson(service: ServiceView, apps: AppAddresses, nowMs: number): unknown;
 }

@@ -1,9 +1,7 @@
 /** Routes of executions. */
-import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import type { User } from '../../core/accounts/account.ts';
-import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import { endpointPairs } from '../../core/views/execution-views.ts';
 import {
   changeTimeLimit,
@@ -32,9 +30,8 @@ import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
 import { executionSchema, explanationSchema, groupSchemas, idOf } from '../json/schemas.ts';
 import { endpointsSchema } from '../json/service-schemas.ts';
-import { checked, type Env, pathId } from '../request.ts';
+import { checked, pathId } from '../request.ts';
 import type { Variant } from '../variant.ts';
-import type { Words } from '../words.ts';
 import { executionLogsRoute } from './execution-logs.ts';
 import type { ApiDeps, Route } from './route.ts';
 
@@ -79,9 +76,13 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: z.record(z.string(), execution),
       errors: [],
       handle(c, deps) {
-        const { user, pages } = listExecutions(deps, c.get('actor'), filterIn(c, variant));
+        const actor = c.get('actor');
+        // An anonymous request is refused before its filters are read.
+        const filter =
+          actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
+        const { user, pages } = listExecutions(deps, actor, filter);
         const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
-        return listAnswer(deps, user, listed, variant.executionText);
+        return listAnswer(deps, user, listed, deps.nowMs());
       },
     },
     {
@@ -95,7 +96,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       errors: [404],
       async handle(c, deps) {
         const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-        return jsonText(variant.executionText(found));
+        return jsonText(variant.executionText(found, deps.nowMs()));
       },
     },
     {
@@ -199,18 +200,15 @@ export const executionRoutes = (variant: Variant): Route[] => {
 export const knownIn = ({ known }: ApiDeps, bytes: number): KnownDescriptions | undefined =>
   bytes <= MAX_KNOWN_LENGTH ? known : undefined;
 
-/** The filter of the query. Without an actor it is not read: the list is refused. */
-const filterIn = (c: HonoContext<Env>, words: Words): ExecutionFilter =>
-  c.get('actor').kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, words);
-
-/** The executions of a list by their ids, for the user. */
+/** The executions of a list by their ids, for the user, all as of one time. */
 export async function listAnswer(
-  { turns, nowMs }: ApiDeps,
+  deps: ApiDeps,
   { id }: User,
   pages: AsyncGenerator<ListedExecution[]>,
-  textOf: (execution: ListedExecution) => string,
+  nowMs: number,
 ): Promise<Response> {
-  const stream = await streamInTurns(objectTexts(pages, textOf), turns, id, nowMs);
+  const texts = objectTexts(pages, (one) => deps.variant.executionText(one, nowMs));
+  const stream = await streamInTurns(texts, deps.turns, id, deps.nowMs);
   return new Response(stream, { headers: jsonText('').headers });
 }
 

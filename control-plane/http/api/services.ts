@@ -47,7 +47,7 @@ export const serviceRoutes: readonly Route[] = [
     errors: [404],
     async handle(c, deps) {
       const service = await describeService(deps, c.get('actor'), pathId(c, 'id'));
-      return json(deps.variant.serviceJson(service, await appAddresses(deps)));
+      return json(deps.variant.serviceJson(service, await appAddresses(deps), deps.nowMs()));
     },
   },
   {

@@ -2,9 +2,8 @@
  * Users, roles and quotas in the forms of release 2018.12: its names, and what its command line really sends.
  */
 import * as z from 'zod';
-import { type Actor, DEFAULT_QUOTA } from '../../core/accounts/account.ts';
-import type { QuotaChanges, UserChanges } from '../../core/accounts/account-input.ts';
-import { OperationError } from '../../core/model/errors.ts';
+import type { Actor } from '../../core/accounts/account.ts';
+import type { UserChanges } from '../../core/accounts/account-input.ts';
 import { MAX_TIME_LIMIT_S } from '../../core/model/time-limit.ts';
 import { deleteQuota, getQuota, updateQuota } from '../../operations/accounts/quotas.ts';
 import { deleteRole, getRole } from '../../operations/accounts/roles.ts';
@@ -90,16 +89,6 @@ const withReferences =
     return fields;
   };
 
-/** Changes of a quota that keep the name of the default one (H172). */
-const keepingDefault =
-  (context: Context, actor: Actor, id: number, input: Input<QuotaChanges>): Input<QuotaChanges> =>
-  async () => {
-    const changes = await input();
-    if (changes.name !== undefined && (await getQuota(context, actor, id)).name === DEFAULT_QUOTA)
-      throw new OperationError('invalid', 'Cannot rename default quota');
-    return changes;
-  };
-
 export const zoeAccounts: Accounts = {
   users: {
     ...users,
@@ -124,8 +113,7 @@ export const zoeAccounts: Accounts = {
   quotas: {
     ...quotas,
     get: (context, actor, id) => getQuota(context, actor, id, true),
-    update: (context, actor, id, input) =>
-      updateQuota(context, actor, id, keepingDefault(context, actor, id, input)),
+    update: (context, actor, id, input) => updateQuota(context, actor, id, input, true),
     remove: (context, actor, id) => deleteQuota(context, actor, id, true),
     body: fieldsWithLimit.transform(withLimitInSeconds).pipe(ownQuotas.body),
     changes: fieldsWithLimit.partial().transform(withLimitInSeconds).pipe(ownQuotas.changes),

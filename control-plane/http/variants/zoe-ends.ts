@@ -18,10 +18,8 @@ const SHOWN_MS = 3_000;
 /** Executions that started later than this time count as running. */
 export const runningSinceMs = (nowMs: number): number => nowMs - SHOWN_MS;
 
-const countsAsRunning = (
-  { timeStartMs }: Pick<ExecutionView, 'timeStartMs'>,
-  nowMs: number,
-): boolean => timeStartMs !== null && timeStartMs > runningSinceMs(nowMs);
+const countsAsRunning = ({ timeStartMs }: Pick<ExecutionView, 'timeStartMs'>, nowMs: number): boolean =>
+  timeStartMs !== null && timeStartMs > runningSinceMs(nowMs);
 
 /** An execution that counts as running has no end and no error yet. */
 export const executionSeenAt = (execution: ExecutionView, nowMs: number): ExecutionView =>

@@ -1,5 +1,5 @@
 /** Filters of the list of executions as the earlier platform reads them (H166). */
-import type { Account } from '../../core/accounts/account.ts';
+import type { Actor } from '../../core/accounts/account.ts';
 import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
 import type { Words } from '../words.ts';
@@ -19,20 +19,22 @@ const INCLUSIVE_MS = 0.0005;
 export function readFilter(
   parameters: URLSearchParams,
   words: Words,
-  { user, role }: Account,
+  actor: Actor,
   others: OthersList,
 ): ExecutionFilter {
+  // Refused before its filters are read.
+  if (actor.kind === 'anonymous') return {};
   const limits = parameters.getAll('limit');
   // All executions.
   if (limits.length === 1 && /^(-\d{1,15}|0{1,15})$/.test(limits[0] ?? '')) parameters.delete('limit');
   const { owner, ...given } = executionFilter(parameters, words);
-  const filter = {
+  const filter: ExecutionFilter = {
     ...given,
     earlierThanMs: moved(given.earlierThanMs, INCLUSIVE_MS),
     laterThanMs: moved(given.laterThanMs, -INCLUSIVE_MS),
   };
   if (owner === undefined) return filter;
-  if (role.canOperateOthers || isOwner(owner, user)) return { ...filter, owner };
+  if (actor.role.canOperateOthers || isOwner(owner, actor.user)) return { ...filter, owner };
   return others === 'own' ? filter : { ...filter, limit: 0 };
 }
 

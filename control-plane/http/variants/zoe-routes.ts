@@ -6,7 +6,6 @@ import { authorise } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
-import { appAddresses } from '../../operations/app-addresses.ts';
 import { listEndedSince, schedulerSnapshot } from '../../operations/cluster/statistics.ts';
 import {
   listEndpoints,
@@ -14,8 +13,6 @@ import {
   type OverQuota,
   submitExecution,
 } from '../../operations/executions/executions.ts';
-import { getExecution } from '../../operations/executions/reads.ts';
-import { getService } from '../../operations/executions/services.ts';
 import {
   descriptionSteps,
   nameOf,
@@ -28,17 +25,10 @@ import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
 import { serviceLog } from '../api/services.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
-import { empty, json, jsonText } from '../json/render.ts';
+import { empty, json } from '../json/render.ts';
 import { pathId } from '../request.ts';
 import { readDescription } from './zoe-description.ts';
-import {
-  deleteExecution,
-  executionSeenAt,
-  runningSinceMs,
-  serviceSeenAt,
-  snapshotSeenWith,
-  terminateExecution,
-} from './zoe-ends.ts';
+import { deleteExecution, runningSinceMs, snapshotSeenWith, terminateExecution } from './zoe-ends.ts';
 import { type OthersList, readFilter } from './zoe-filter.ts';
 import { openLines } from './zoe-log.ts';
 
@@ -48,7 +38,7 @@ export interface Release {
   overQuota: OverQuota;
   othersList: OthersList;
   /** Whether discovery requires credentials. */
-  privateDiscovery?: boolean;
+  discovery: 'public' | 'work';
   /** Whether there is `userinfo`, with the user name and the role of the caller. */
   userInfo?: boolean;
   endpointsJson(endpoints: readonly Endpoint[]): unknown;
@@ -110,19 +100,11 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
       return json(release.statisticsJson(snapshotSeenWith(snapshot, early)));
     },
   },
-  discoverServiceGroup: release.privateDiscovery
-    ? {
-        access: 'work',
-        handle(c, deps) {
-          authorise(c.get('actor'), { kind: 'login' });
-          return discover(c, deps);
-        },
-      }
-    : { handle: discover },
-  getExecution: {
-    async handle(c, deps) {
-      const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-      return jsonText(deps.variant.executionText(executionSeenAt(found, deps.nowMs())));
+  discoverServiceGroup: {
+    access: release.discovery,
+    handle(c, deps) {
+      if (release.discovery === 'work') authorise(c.get('actor'), { kind: 'login' });
+      return discover(c, deps);
     },
   },
   terminateExecution: ended(terminateExecution),
@@ -132,24 +114,15 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
       const actor = c.get('actor');
       // One time for the whole list, so that each execution has the status by which it was found.
       const nowMs = deps.nowMs();
-      const filter =
-        actor.kind === 'anonymous'
-          ? {}
-          : readFilter(new URL(c.req.url).searchParams, deps.variant, actor, release.othersList);
-      const since = { runningSinceMs: runningSinceMs(nowMs) };
-      const { user, pages } = listExecutions(deps, actor, { ...filter, ...since });
-      return listAnswer(deps, user, pages, (one) => deps.variant.executionText(executionSeenAt(one, nowMs)));
+      const filter = readFilter(new URL(c.req.url).searchParams, deps.variant, actor, release.othersList);
+      filter.runningSinceMs = runningSinceMs(nowMs);
+      const { user, pages } = listExecutions(deps, actor, filter);
+      return listAnswer(deps, user, pages, nowMs);
     },
   },
   listEndpoints: {
     handle: async (c, deps) =>
       json(release.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
-  },
-  getService: {
-    async handle(c, deps) {
-      const service = await getService(deps, c.get('actor'), pathId(c, 'id'));
-      return json(deps.variant.serviceJson(serviceSeenAt(service, deps.nowMs()), await appAddresses(deps)));
-    },
   },
   readServiceLog: { handle: serviceLog(openLines) },
 });

@@ -5,7 +5,7 @@
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
-import { type HostState, rounded } from '../../core/views/statistics.ts';
+import { type HostState, rounded, type SchedulerSnapshot } from '../../core/views/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import { executionText, hasContainer, serviceJson } from '../json/render.ts';
 import type { Variant } from '../variant.ts';
@@ -14,6 +14,7 @@ import { groupB } from './group-b.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
 import { zoeContainers } from './zoe-containers.ts';
 import { showDescription, showService } from './zoe-description.ts';
+import { executionSeenAt, serviceSeenAt } from './zoe-ends.ts';
 import { NOBODY } from './zoe-filter.ts';
 import { type Release, zoeRoutes } from './zoe-routes.ts';
 
@@ -36,20 +37,23 @@ const zoe = {
   documentedAs: undefined,
 } as const satisfies Partial<Variant>;
 
-const shown = (execution: ListedExecution): ListedExecution => ({
-  ...execution,
+const shown = (execution: ListedExecution, nowMs: number): ListedExecution => ({
+  ...executionSeenAt(execution, nowMs),
   description: showDescription(execution.description),
 });
 
-const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
-  ...serviceJson({ ...service, description: showService(service.description) }),
-  ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
-  essential: isEssential(service),
-  backend_host: service.hostName,
-  // The first start is not a restart.
-  restart_count: Math.max(0, service.starts - 1),
-  proxy_address: proxyAddress(service, apps),
-});
+function zoeServiceJson(described: ServiceView, apps: AppAddresses, nowMs: number) {
+  const { progress, ...service } = serviceSeenAt(described, nowMs);
+  return {
+    ...serviceJson({ ...service, description: showService(service.description) }),
+    ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
+    essential: isEssential(service),
+    backend_host: service.hostName,
+    // The first start is not a restart.
+    restart_count: Math.max(0, service.starts - 1),
+    proxy_address: proxyAddress(service, apps),
+  };
+}
 
 /** The address of the first port that has one, without a scheme, which clients put before it. */
 function proxyAddress({ id, description }: ServiceView, apps: AppAddresses): string | null {
@@ -63,21 +67,25 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
   return [name, published ?? outside, outside];
 };
 
+const statisticsJson = ({ queued, running, cleaningUp, hosts }: SchedulerSnapshot) => ({
+  queue_length: queued.length,
+  running_length: running.length,
+  termination_threads_count: cleaningUp.length,
+  queue: queued,
+  running_queue: running,
+  platform_stats: platformJson(hosts),
+});
+
 const release2018: Release = {
   version: '2018.12',
   overQuota: 'refuse',
   othersList: 'own',
-  privateDiscovery: true,
+  discovery: 'work',
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
-  statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
-    queue_length: queued.length,
-    running_length: running.length,
-    termination_queue_length: cleaningUp.length,
-    termination_threads_count: cleaningUp.length,
-    queue: queued,
-    running_queue: running,
-    termination_queue: cleaningUp,
-    platform_stats: platformJson(hosts),
+  statisticsJson: (snapshot) => ({
+    ...statisticsJson(snapshot),
+    termination_queue_length: snapshot.cleaningUp.length,
+    termination_queue: snapshot.cleaningUp,
   }),
 };
 
@@ -85,16 +93,10 @@ const release2017: Release = {
   version: '2017.12',
   overQuota: 'queue',
   othersList: 'none',
+  discovery: 'public',
   userInfo: true,
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
-  statisticsJson: ({ queued, running, cleaningUp, hosts }) => ({
-    queue_length: queued.length,
-    termination_threads_count: cleaningUp.length,
-    running_length: running.length,
-    queue: queued,
-    running_queue: running,
-    platform_stats: platformJson(hosts),
-  }),
+  statisticsJson,
 };
 
 export const zoe2018: Variant = {
@@ -102,9 +104,9 @@ export const zoe2018: Variant = {
   ...zoe,
   ownerOf: (userId) => groupB.ownerOf(userId) ?? NOBODY,
   errorBody: false,
-  executionText(execution) {
+  executionText(execution, nowMs) {
     const { size } = JSON.parse(execution.description) as { size: number };
-    return `${executionText(shown(execution), groupB).slice(0, -1)},"size":${size}}`;
+    return `${executionText(shown(execution, nowMs), groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
   adapt: (own) => zoeRoutes(own, release2018),
@@ -116,7 +118,7 @@ export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
   ownerOf: (userId) => groupA.ownerOf(userId) ?? NOBODY,
-  executionText: (execution) => executionText(shown(execution), groupA),
+  executionText: (execution, nowMs) => executionText(shown(execution, nowMs), groupA),
   serviceJson: zoeServiceJson,
   adapt: (own) => zoeRoutes(own, release2017),
 };

@@ -46,17 +46,21 @@ export async function listQuotas({ db }: Context, actor: Actor, filter: Input<Na
   return store.listQuotas(db, await filter());
 }
 
+/** `keepsDefault`: the default quota keeps its name. */
 export const updateQuota = (
   context: Context,
   actor: Actor,
   id: number,
   input: Input<QuotaChanges>,
+  keepsDefault = false,
 ): Promise<void> =>
   attempted(context, actor, { action: 'update-quota', targetId: id }, async () => {
     const { db, coordinator } = context;
     const account = authorise(actor, { kind: 'configure' });
     const changes = await input();
     const { name } = existing(await store.findQuota(db, id), 'quota');
+    if (keepsDefault && name === DEFAULT_QUOTA && changes.name !== undefined)
+      throw new OperationError('invalid', 'Cannot rename default quota');
     const fields = givenFields(changes);
     const entry = entryOf(account, { action: 'update-quota', targetId: id, targetName: name, fields });
     const updated = await coordinator.changeAccounts({ kind: 'update-quota', id, changes }, undefined, entry);
