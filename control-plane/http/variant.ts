@@ -37,7 +37,7 @@ export interface Routes {
   /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */
   accounts: Accounts | undefined;
   /** Null if the variant has no tokens. */
-  tokens: TokenVariant | null;
+  tokens: TokenRules | null;
   /** What happens to a submission that exceeds the user's quota. */
   overQuota: OverQuota;
   /** The group whose `/openapi.json` describes the variant; undefined for another platform's API. */
@@ -48,9 +48,4 @@ export interface Accounts {
   users: Resource<User, NewUser, UserChanges, UserFilter>;
   roles: Resource<Role, NewRole, RoleChanges, NameFilter>;
   quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter>;
-}
-
-export interface TokenVariant extends TokenRules {
-  /** The answer that confirms a revocation. */
-  revokedResult(text: string): unknown;
 }

@@ -29,7 +29,6 @@ export const groupA: Variant = {
     accessMs: HOUR_MS,
     refreshMs: 30 * 24 * HOUR_MS,
     maxPerKind: 100,
-    revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',
   documentedAs: 'A',
