@@ -33,8 +33,8 @@ import { healthRoutes } from './http/routes/health.ts';
 import { METRICS_PATH, type MetricsSettings, metricsRoutes } from './http/routes/metrics.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
+import type { Variant } from './http/variant.ts';
 import { native } from './http/variants/native.ts';
-import type { Variant } from './http/variants/variant.ts';
 import { replacedCredentials } from './operations/access-review.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
 import type { AppSettings } from './operations/apps/settings.ts';
@@ -197,7 +197,7 @@ const webDeps = (deps: RouteDeps, { authentication, anew }: Authenticating): Web
   authentication,
   anew,
   signOns: deps.signOn && new SignOn({ ...deps, isUsername }, deps.signOn),
-  refusals: { overQuota: deps.variant.overQuota, queueFull: 'too-many' },
+  overQuota: deps.variant.overQuota,
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });

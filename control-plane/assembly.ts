@@ -1,10 +1,11 @@
 /**
  * The common setup of Worker and Durable Object: settings, database and log, from the bindings of an isolate.
  */
+import type { ContainerExtras } from '../shared/expand.ts';
 import { ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
-import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
+import { chooseVariant, containerExtrasOf } from './http/variants/choose.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Config } from './settings.ts';
@@ -18,7 +19,7 @@ import { VERSION } from './version.ts';
 export interface Assembly {
   config: Config;
   scheduling: SchedulerConfig;
-  zoeGid: number | undefined;
+  containerExtras: ContainerExtras | undefined;
   db: Db;
   log: Logger;
   /** The version of this program and its schema. */
@@ -40,8 +41,8 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const { superuserKeepsExecutions } = chooseVariant(config.BERTH_API_VARIANT);
-    const first = { ...firstPasswordOf(config), superuserKeepsExecutions };
+    const { builtInRoles: roles } = chooseVariant(config.BERTH_API_VARIANT);
+    const first = { ...firstPasswordOf(config), roles };
     const password = await prepareDatabase(db, log, first, Date.now(), config.BERTH_SECRET_KEYS);
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
@@ -50,7 +51,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   return {
     config,
     scheduling: schedulerConfigOf(config),
-    zoeGid: zoeGidOf(config),
+    containerExtras: containerExtrasOf(config),
     db,
     log,
     release,

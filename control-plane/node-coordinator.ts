@@ -10,7 +10,7 @@ import type { Logger } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { Standby } from './coordinator/standby.ts';
-import { zoeGidOf } from './http/variants/choose.ts';
+import { containerExtrasOf } from './http/variants/choose.ts';
 import { migrateDatabase } from './prepare.ts';
 import type { NodeConfig } from './settings.ts';
 import type { Db } from './store/db/db.ts';
@@ -89,7 +89,7 @@ const coordinatorSettings = (config: NodeConfig) => ({
   unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   isolation: config.BERTH_NETWORK_ISOLATION,
   appPaths: config.BERTH_APPS_PATHS,
-  zoeGid: zoeGidOf(config),
+  containerExtras: containerExtrasOf(config),
   keepEndedDays: config.BERTH_LIMITS.endedDays,
   messageAllowance: { maxBytes: config.BERTH_LIMITS.hostMessageBytes },
 });

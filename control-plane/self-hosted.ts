@@ -35,8 +35,8 @@ import type { ReadFile } from './http/files.ts';
 import { HttpCounts } from './http/http-counts.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import type { MetricsSettings } from './http/routes/metrics.ts';
-import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
-import type { Variant } from './http/variants/variant.ts';
+import type { Variant } from './http/variant.ts';
+import { chooseVariant, containerExtrasOf } from './http/variants/choose.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
 import { guideFile } from './local/assets/guide-files.ts';
@@ -137,9 +137,8 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const endStreams = serveStreams(upgrades.ofBerth, serve, ofStreams, keep);
   const endApps = serveApps(upgrades.ofApps, serve, keep);
   // Not before the server listens: a start that fails would take the only copy of the password with it.
-  const { superuserKeepsExecutions } = variant;
   const passwords = new Passwords(surroundings.passwordCost);
-  const first = { ...firstPasswordOf(config), superuserKeepsExecutions, passwords };
+  const first = { ...firstPasswordOf(config), roles: variant.builtInRoles, passwords };
   const password = await ensureAdministrator(db, first, nowMs());
   open();
   coordinator.begin();
@@ -272,7 +271,7 @@ function appDeps(
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
-    zoeGid: zoeGidOf(config),
+    containerExtras: containerExtrasOf(config),
     ...secretSettingsOf(config),
     secretKeys: ownSecretKeys(config, dataDir),
     variant,

@@ -25,7 +25,7 @@ import { isForApp } from './http/apps/app-hosts.ts';
 import { HttpCounts } from './http/http-counts.ts';
 import { toOperationError } from './http/json/render.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
-import { chooseVariant, zoeGidOf } from './http/variants/choose.ts';
+import { chooseVariant, containerExtrasOf } from './http/variants/choose.ts';
 import { appPlacesOf, appsOf, sharedSite } from './operations/apps/settings.ts';
 import { HostKeys } from './operations/cluster/agent-proof.ts';
 import { scrapeAccessOf } from './operations/cluster/metrics.ts';
@@ -141,7 +141,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     personalTokenRules: personalTokenRulesOf(config),
     signOn: signOnOf(config),
     appPlaces: appPlacesOf(config, idCode.appProofOf),
-    zoeGid: zoeGidOf(config),
+    containerExtras: containerExtrasOf(config),
     ...secretSettingsOf(config),
     variant: chooseVariant(config.BERTH_API_VARIANT),
     swaggerFile: (name) => readAsset(env, name),

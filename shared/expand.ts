@@ -32,6 +32,14 @@ export function expandApplication(application: Application): ServiceSpec[] {
   );
 }
 
+/** What all containers of a deployment have besides. */
+export interface ContainerExtras {
+  /** The path of the workspace. */
+  workspace: string;
+  environment: readonly [name: string, value: string][];
+  labelsOf(service: number, instance: string, context: ExecutionContext): Record<string, string>;
+}
+
 export interface ExecutionContext {
   executionId: number;
   executionName: string;
@@ -42,8 +50,7 @@ export interface ExecutionContext {
   userId: number;
   /** The user's id in file systems. */
   fsUid: number;
-  /** The group of all users, where containers look as on the earlier platform (SPEC H738). */
-  zoeGid?: number | undefined;
+  extras?: ContainerExtras | undefined;
   /** The path under which the web application at a port serves; undefined if the port has none. */
   proxyPathOf?: ((port: ServiceDescription['ports'][number]) => string | undefined) | undefined;
 }
@@ -89,29 +96,12 @@ export function assignmentOf(
     ports: portsOf(definition),
     volumes: definition.volumes.map(({ name, path, read_only }) => ({ name, path, readOnly: read_only })),
     ...(definition.health && { health: healthCheckOf(definition.health, variables) }),
-    ...(context.zoeGid !== undefined && {
-      workspace: ZOE_WORKSPACE,
-      labels: zoeLabels(key.service, instance, context),
+    ...(context.extras && {
+      workspace: context.extras.workspace,
+      labels: context.extras.labelsOf(key.service, instance, context),
     }),
   };
 }
-
-const ZOE_WORKSPACE = '/mnt/workspace';
-
-/** By which the tools of the earlier platform find its containers. */
-const zoeLabels = (
-  service: number,
-  instance: string,
-  { executionName, executionId, userName, deploymentName }: ExecutionContext,
-): Record<string, string> => ({
-  zoe_execution_name: executionName,
-  zoe_execution_id: String(executionId),
-  zoe_service_name: instance,
-  zoe_service_id: String(service),
-  zoe_owner: userName,
-  zoe_deployment_name: deploymentName,
-  zoe_type: 'app_service',
-});
 
 const portsOf = (definition: ServiceDescription): Assignment['ports'] =>
   definition.ports.map((port) => ({
@@ -190,6 +180,6 @@ function ownEnvironment(instance: string, context: ExecutionContext): [string, s
     ['BERTH_UID', String(context.userId)],
     ['ZOE_USER', context.userName],
     ['ZOE_UID', String(context.fsUid)],
-    ...(context.zoeGid === undefined ? [] : [['ZOE_GID', String(context.zoeGid)] as [string, string]]),
+    ...(context.extras?.environment ?? []),
   ];
 }

@@ -31,18 +31,12 @@ export interface CoordinatorApi {
    * next three; without `by`, it is Berth's own. A repeat with the same `key` resolves to the first id.
    */
   submit(submission: Submission, by?: Caller, key?: RequestKey): Promise<Made>;
-  /**
-   * Resolves once the end is committed. Containers may still be stopping. What has ended is a `conflict`, or
-   * `invalid` if `isStrict`; then an execution that counts as running (core/views/early-end.ts) stays as is.
-   */
-  terminate(executionId: number, by?: Caller, isStrict?: boolean): Promise<void>;
+  /** Resolves once the end is committed. Containers may still be stopping. What has ended is a `conflict`. */
+  terminate(executionId: number, by?: Caller): Promise<void>;
   /** Changes the time limit of an execution that has not ended; null removes it. */
   limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void>;
-  /**
-   * Hides the execution at once, and terminates it if it has not ended. With `isStrict` that is `invalid`, as
-   * is the deletion of an execution that counts as running.
-   */
-  remove(executionId: number, by?: Caller, isStrict?: boolean): Promise<void>;
+  /** Hides the execution at once, and terminates it if it has not ended. */
+  remove(executionId: number, by?: Caller): Promise<void>;
   /**
    * Streams the output of a service from its first byte. The stream ends when no more output will come, and
    * is aborted if the subscriber loses access. With `from` it begins there, in frames

@@ -1,9 +1,11 @@
-/** Words and statuses: the parts of a variant of the API that name things and report success or failure. */
+/** Words, statuses and answers: the parts of a variant of the API that its handlers use. */
+import type { Account } from '../core/accounts/account.ts';
+import type { AppAddresses } from '../core/apps/app-address.ts';
+import type { OperationError } from '../core/model/errors.ts';
 import type { ExecutionStatus } from '../core/model/execution.ts';
 import type { Owner } from '../core/views/execution-filter.ts';
-import type { ExecutionView } from '../core/views/execution-views.ts';
-
-export type OthersList = 'own' | 'none';
+import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
+import type { ListedExecution } from '../operations/executions/waiting.ts';
 
 export interface Words {
   /** The word for a status; variants differ in the one of a queued execution. */
@@ -11,11 +13,6 @@ export interface Words {
   userIdOf(execution: Pick<ExecutionView, 'userId' | 'userName'>): number | string;
   /** The user that a user_id of this variant names; undefined if the text cannot be a user_id. */
   ownerOf(userId: string): Owner | undefined;
-  /**
-   * Whether the filters of a list are read as the earlier platform does, and what a user who may not operate
-   * others' executions gets for the `user_id` of another: the own list, or an empty one (H166).
-   */
-  lenientFilters?: OthersList;
 }
 
 export interface Statuses {
@@ -25,12 +22,19 @@ export interface Statuses {
   removed: 200 | 204;
   /** The answer to an authenticated caller whose role does not allow the request. */
   forbidden: 401 | 403;
-  /** Whether another user's execution is `forbidden` and not hidden (H173). */
-  revealsOthers?: boolean;
+  /** The error that clients of this variant get in place of one of Berth's. */
+  errorFor?: (error: OperationError) => OperationError;
   /** The answer to OPTIONS. */
   options: 200 | 204;
   /** Whether the text of an error is also sent as Status header and reason phrase. */
   statusHeader: boolean;
   /** Whether an error has a body. */
   errorBody: boolean;
+}
+
+/** The JSON text and values of the variant's answers, which are made at `nowMs`. */
+export interface Answers {
+  loginResult(account: Account): unknown;
+  executionText(execution: ListedExecution, nowMs: number): string;
+  serviceJson(service: ServiceView, apps: AppAddresses, nowMs: number): unknown;
 }

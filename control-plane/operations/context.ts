@@ -1,4 +1,5 @@
 /** Context: what every operation receives besides the actor and its input. */
+import type { ContainerExtras } from '../../shared/expand.ts';
 import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { SignOnSettings } from '../core/accounts/sign-on.ts';
 import type { AppSite } from '../core/apps/app-site.ts';
@@ -30,8 +31,7 @@ export interface Context {
   signOn?: SignOnSettings | undefined;
   /** Undefined: web applications have no addresses but those that hosts publish. */
   appPlaces?: AppPlaces | undefined;
-  /** The group of all users, where containers look as on the earlier platform (H738). */
-  zoeGid?: number | undefined;
+  containerExtras?: ContainerExtras | undefined;
 }
 
 /** Where web applications are. */

@@ -10,7 +10,7 @@ import { joinChunks, MAX_CHUNKS } from '../guard/body-chunks.ts';
 import { type ConnectionSettings, NodeConnections } from '../guard/node-connections.ts';
 import { NodePipeline } from '../guard/node-pipeline.ts';
 import { errorResponse } from '../http/json/render.ts';
-import type { Variant } from '../http/variants/variant.ts';
+import type { Variant } from '../http/variant.ts';
 import { withAppBodies } from './app-bodies.ts';
 
 export interface ServerLimits {

@@ -12,7 +12,7 @@ import type { InstallSources } from '../http/install.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { AppSettings } from '../operations/apps/settings.ts';
 import type { Context } from '../operations/context.ts';
-import type { Refusals } from '../operations/executions/executions.ts';
+import type { OverQuota } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
 import type { SignOn } from '../operations/sign-on/sign-on.ts';
 import type { Gzip } from './compression.ts';
@@ -31,8 +31,8 @@ export interface WebDeps extends Context, InstallSources {
   addressOf: AddressOf;
   download: OpenDownload;
   bodies: BodyReader;
-  /** How submissions are refused; beyond the quota as in this variant of the API. */
-  refusals: Refusals;
+  /** What happens to a submission beyond the quota, as in the API. */
+  overQuota: OverQuota;
   /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
   shopFiles: ShopFiles;

@@ -28,7 +28,7 @@ const applicationOf = ({ loaded }: Cluster, execution: Execution): Application =
 /** Makes assignments, and parses each description once. */
 export function assigner(
   cluster: Cluster,
-  { name: deploymentName, isolation, proofOf, apps, zoeGid }: DeploymentParts,
+  { name: deploymentName, isolation, proofOf, apps, containerExtras: extras }: DeploymentParts,
 ): (service: Service) => Assignment {
   const applications = new Map<Execution, Application>();
   const managersOf = swarmManagers(cluster);
@@ -49,7 +49,7 @@ export function assigner(
     const key = { service: service.id, generation: service.generation };
     const proxyPathOf = (port: Port) => proxyPath(apps, service.id, port);
     const owner = { userName, workspace, userId, fsUid };
-    const context = { executionId, executionName, deploymentName, ...owner, zoeGid, proxyPathOf };
+    const context = { executionId, executionName, deploymentName, ...owner, extras, proxyPathOf };
     const definition = definitionOf(application, service.group);
     const idProof = proofOf({ execution: executionId, service: service.id });
     const credentials = cluster.credentials.forPull(userId, definition.image);

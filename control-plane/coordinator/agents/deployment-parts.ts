@@ -1,4 +1,5 @@
 /** What assignments have from the deployment: its name, its networks, and proofs that its key makes. */
+import type { ContainerExtras } from '../../../shared/expand.ts';
 import type { Isolation } from '../../../shared/protocol/assignment.ts';
 import { type AppAddresses, appKey } from '../../core/apps/app-address.ts';
 import type { IdCode } from '../ports.ts';
@@ -10,8 +11,7 @@ export interface DeploymentDeps {
   isolation?: Isolation;
   /** BERTH_APPS_PATHS. Undefined: no application has a path. */
   appPaths?: string | undefined;
-  /** The group of all users, where containers look as on the earlier platform (H738). */
-  zoeGid?: number | undefined;
+  containerExtras?: ContainerExtras | undefined;
 }
 
 export interface DeploymentParts {
@@ -20,19 +20,19 @@ export interface DeploymentParts {
   /** The proof of the ids (P143). */
   proofOf(ids: { execution: number; service: number }): string;
   apps: Pick<AppAddresses, 'paths'>;
-  zoeGid: number | undefined;
+  containerExtras: ContainerExtras | undefined;
 }
 
 /** `idKey`: the key that proofs are made with. */
 export function deploymentParts(
-  { deploymentName: name, isolation = 'user', idCode, appPaths: origin, zoeGid }: DeploymentDeps,
+  { deploymentName: name, isolation = 'user', idCode, appPaths: origin, containerExtras }: DeploymentDeps,
   idKey: string,
 ): DeploymentParts {
   const keyOf = (ids: { service: number; port: number }) => appKey(ids, idCode.appProofOf(idKey, ids));
   return {
     name,
     isolation,
-    zoeGid,
+    containerExtras,
     proofOf: (ids) => idCode.proofOf(idKey, ids),
     apps: origin === undefined ? {} : { paths: { origin, keyOf } },
   };

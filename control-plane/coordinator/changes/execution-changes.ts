@@ -21,10 +21,9 @@ import { type Execution, isEnded } from '../../core/model/execution.ts';
 import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { isCurrent } from '../../core/streams/stream-subscriber.ts';
-import { countsAsRunning } from '../../core/views/early-end.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
 import type { Db } from '../../store/db/db.ts';
-import { type ExecutionState, findState } from '../../store/executions/executions.ts';
+import { findState } from '../../store/executions/executions.ts';
 import { NextTurnError } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
 import type { Credentials } from './credentials.ts';
@@ -83,13 +82,10 @@ export class ExecutionChanges {
     });
   }
 
-  /**
-   * `isStrict`: an execution that has ended is `invalid`. As long as it counts as running, nothing happens.
-   */
-  terminate(executionId: number, by?: Caller, isStrict = false): Promise<void> {
+  terminate(executionId: number, by?: Caller): Promise<void> {
     const end = (execution: Execution, _: unknown, cluster: Cluster, nowMs: number) =>
       requestEnd(cluster, execution, nowMs);
-    return this.#changeLive(executionId, 'terminate-execution', by, end, isStrict);
+    return this.#changeLive(executionId, 'terminate-execution', by, end);
   }
 
   /** Only roles that can change the quota may go beyond it. */
@@ -106,9 +102,8 @@ export class ExecutionChanges {
     kind: 'terminate-execution' | 'limit-execution',
     by: Caller | undefined,
     change: (execution: Execution, actor: KnownActor | undefined, cluster: Cluster, nowMs: number) => void,
-    isStrict = false,
   ): Promise<void> {
-    let ended: ExecutionState | undefined;
+    let ended: { userId: number } | undefined;
     return this.#change(by, {
       ...(by && {
         read: async () => {
@@ -119,21 +114,14 @@ export class ExecutionChanges {
         const execution = cluster.executions.get(executionId);
         if (actor) authoriseOwned(actor, kind, ownerOf(execution ?? ended));
         if (execution?.deleted) throw noSuchExecution();
-        if (!execution) {
-          if (isStrict && ended && countsAsRunning(ended, nowMs)) return;
-          const code = isStrict ? 'invalid' : 'conflict';
-          throw new OperationError(code, 'The execution has already ended.');
-        }
+        if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
         change(execution, actor, cluster, nowMs);
         record(cluster, actor, kind, executionId, nowMs);
       },
     });
   }
 
-  /**
-   * `isStrict`: an execution that has not ended, or counts as running, is `invalid` and stays as it is.
-   */
-  remove(executionId: number, by?: Caller, isStrict = false): Promise<void> {
+  remove(executionId: number, by?: Caller): Promise<void> {
     let ended: Execution | undefined;
     return this.#change(by, {
       // One that is not live has ended, and is in the database only. None ends between here and `run`.
@@ -145,8 +133,6 @@ export class ExecutionChanges {
         const execution = live ?? ended;
         if (actor) authoriseOwned(actor, 'delete-execution', ownerOf(execution));
         if (!execution || execution.deleted) throw noSuchExecution();
-        if (isStrict && (!isEnded(execution) || countsAsRunning(execution, nowMs)))
-          throw new OperationError('invalid', 'Cannot delete an active execution');
         if (live) requestDeletion(cluster, live, nowMs);
         else if (isEnded(execution)) deleteEnded(cluster, execution, nowMs);
         else throw new OperationError('unavailable', 'The execution is changing; try again.');

@@ -92,7 +92,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
 
   /** `state`: what the object had in memory before it slept. */
   #begin(state: SavedState | undefined, totals: AwakeTotals | undefined): void {
-    const { config, scheduling, log, db, zoeGid } = this.#assembly;
+    const { config, scheduling, log, db, containerExtras } = this.#assembly;
     this.#awake = new AwakeTime(objectClock.nowMs, totals);
     this.#clock = this.#awake.clockOf(objectClock);
     this.#coordinator = new Coordinator({
@@ -105,7 +105,7 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
       appPaths: config.BERTH_APPS_PATHS,
-      zoeGid,
+      containerExtras,
       keepEndedDays: config.BERTH_LIMITS.endedDays,
       claim: { prepare: () => this.#prepareAnew() },
       resumes: state,

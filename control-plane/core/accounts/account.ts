@@ -151,7 +151,7 @@ export function authorise<A extends Actor | ExpectedActor>(
   return actor as Exclude<A, { kind: 'anonymous' }>;
 }
 
-type OwnedAction = Exclude<Extract<Action, { ownerId: number }>['kind'], 'use-app'>;
+export type OwnedAction = Exclude<Extract<Action, { ownerId: number }>['kind'], 'use-app'>;
 
 /**
  * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role

@@ -68,3 +68,6 @@ export class StandbyError extends OperationError {
     this.why = why;
   }
 }
+
+export const hasCode = (error: unknown, code: ErrorCode): error is OperationError =>
+  error instanceof OperationError && error.code === code;

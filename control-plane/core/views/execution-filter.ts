@@ -13,7 +13,7 @@ export type ExecutionTime = (typeof executionTimes)[number];
 /** An execution passes if all given conditions hold. */
 export interface ExecutionFilter {
   status?: ExecutionStatus;
-  /** Executions that started later count as running, and have no end (early-end.ts). */
+  /** Executions that started later count as running, and have no end. */
   runningSinceMs?: number;
   name?: string;
   /** A part of the name; the case of the letters a to z is ignored. */

@@ -5,7 +5,7 @@ import { keyOf, madeJson } from '../idempotency.ts';
 import { empty, json } from '../json/render.ts';
 import { idOf, quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
 import { checked, confirmIn, pathId, queryOf } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 import type { Route } from './route.ts';
 
 /** None if the variant has no accounts. */

@@ -2,7 +2,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import { KnownDescriptions } from '../../operations/executions/known-descriptions.ts';
 import { type Authenticating, authenticated, claimed, type Env } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 import { accountRoutes } from './accounts.ts';
 import { auditRoutes } from './audit.ts';
 import { eventRoutes } from './events.ts';
@@ -17,22 +17,28 @@ import { sessionRoutes } from './session.ts';
 import { shopRoutes } from './shop.ts';
 
 /** Those of the variant and of Berth's own path, in the order of the document. */
-export const routesOf = (variant: Variant): Route[] => [
-  ...publicRoutes(variant),
-  ...sessionRoutes(variant),
-  ...personalTokenRoutes,
-  ...(variant.isZoe ? [] : secretRoutes),
-  ...shopRoutes,
-  ...auditRoutes,
-  ...executionRoutes(variant),
-  ...serviceRoutes(variant),
-  ...(variant.isZoe ? [] : eventRoutes),
-  ...hostRoutes,
-  ...accountRoutes(variant),
-];
+export function routesOf(variant: Variant): Route[] {
+  const own = [
+    ...publicRoutes(variant),
+    ...sessionRoutes(variant),
+    ...personalTokenRoutes,
+    ...secretRoutes,
+    ...shopRoutes,
+    ...auditRoutes,
+    ...executionRoutes(variant),
+    ...serviceRoutes,
+    ...eventRoutes,
+    ...hostRoutes,
+    ...accountRoutes(variant),
+  ];
+  return variant.adapt?.(own) ?? own;
+}
 
 /** Serves the routes of the variant of `deps`. */
-export function apiRoutes(deps: Omit<ApiDeps, 'known'>, authenticating: Authenticating): Hono<Env> {
+export function apiRoutes(
+  deps: Omit<ApiDeps, 'known'> & { variant: Variant },
+  authenticating: Authenticating,
+): Hono<Env> {
   const { variant } = deps;
   const all: ApiDeps = { ...deps, known: new KnownDescriptions() };
   const proving = provingOf({ ...authenticating, cookieMs: variant.workSessionMs });

@@ -6,7 +6,7 @@ import { API_PATH, NATIVE_PATH, VERSION } from '../../version.ts';
 import { KEY_HEADER, REPEAT_HEADER } from '../idempotency.ts';
 import { errorSchema } from '../json/schemas.ts';
 import { sessionCookieName } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 import { routesOf } from './api-routes.ts';
 import type { Route } from './route.ts';
 

@@ -1,8 +1,8 @@
 /** Routes of executions. */
-import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
-import { executionSeenAt, runningSinceMs } from '../../core/views/early-end.ts';
+import type { User } from '../../core/accounts/account.ts';
+import { endpointPairs } from '../../core/views/execution-views.ts';
 import { LONG_READ, type ReadTurns } from '../../guard/read-turns.ts';
 import {
   changeTimeLimit,
@@ -14,12 +14,11 @@ import {
   submitExecution,
   terminateExecution,
 } from '../../operations/executions/executions.ts';
-import { MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
+import { type KnownDescriptions, MAX_KNOWN_LENGTH } from '../../operations/executions/known-descriptions.ts';
 import { getExecution } from '../../operations/executions/reads.ts';
 import {
   draftSchema,
   draftSteps,
-  longNamedSchema,
   submissionSchema,
   submissionSteps,
   timeLimitSchema,
@@ -31,19 +30,18 @@ import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
 import { executionSchema, explanationSchema, groupSchemas, idOf } from '../json/schemas.ts';
 import { endpointsSchema } from '../json/service-schemas.ts';
-import { checked, type Env, pathId } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import { checked, pathId } from '../request.ts';
+import type { Variant } from '../variant.ts';
 import { executionLogsRoute } from './execution-logs.ts';
 import type { ApiDeps, Route } from './route.ts';
 
 const common = { tag: 'Executions', access: 'work' } as const;
 
 export const executionRoutes = (variant: Variant): Route[] => {
-  const { documentedAs = 'B', explains, longNames } = variant;
+  const { documentedAs = 'B', overQuota } = variant;
   const execution = executionSchema(variant, groupSchemas[documentedAs].userId);
   const explanation = explanationSchema(variant);
-  const submission = longNames ? longNamedSchema : submissionSchema;
-  const all: (Route | false)[] = [
+  return [
     {
       ...common,
       access: 'change',
@@ -61,15 +59,8 @@ export const executionRoutes = (variant: Variant): Route[] => {
       errors: [],
       async handle(c, deps) {
         const input = () =>
-          deps.bodies.jsonInSteps(c, (body, bytes) =>
-            submissionSteps(
-              body,
-              bytes <= MAX_KNOWN_LENGTH ? deps.known : undefined,
-              submission,
-              variant.readDescription,
-            ),
-          );
-        const made = await submitExecution(deps, c.get('caller'), input, variant, keyOf(c));
+          deps.bodies.jsonInSteps(c, (body, bytes) => submissionSteps(body, knownIn(deps, bytes)));
+        const made = await submitExecution(deps, c.get('caller'), input, overQuota, keyOf(c));
         return madeJson('execution_id', made, variant.created);
       },
     },
@@ -84,7 +75,15 @@ export const executionRoutes = (variant: Variant): Route[] => {
       query: executionFilters(variant),
       answer: z.record(z.string(), execution),
       errors: [],
-      handle: list,
+      handle(c, deps) {
+        const actor = c.get('actor');
+        // An anonymous request is refused before its filters are read.
+        const filter =
+          actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
+        const { user, pages } = listExecutions(deps, actor, filter);
+        const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
+        return listAnswer(deps, user, listed, deps.nowMs());
+      },
     },
     {
       ...common,
@@ -97,7 +96,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       errors: [404],
       async handle(c, deps) {
         const found = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-        return jsonText(variant.executionText(seenAt(variant, deps.nowMs())(found)));
+        return jsonText(variant.executionText(found, deps.nowMs()));
       },
     },
     {
@@ -112,7 +111,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: 'empty',
       errors: [404, 409],
       async handle(c, deps) {
-        await terminateExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        await terminateExecution(deps, c.get('caller'), pathId(c, 'id'));
         return empty(variant.removed);
       },
     },
@@ -128,11 +127,11 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: 'empty',
       errors: [404],
       async handle(c, deps) {
-        await deleteExecution(deps, c.get('caller'), pathId(c, 'id'), variant.strictEnds);
+        await deleteExecution(deps, c.get('caller'), pathId(c, 'id'));
         return empty(variant.removed);
       },
     },
-    explains && {
+    {
       ...common,
       method: 'get',
       path: '/execution/:id/explain',
@@ -147,7 +146,7 @@ export const executionRoutes = (variant: Variant): Route[] => {
         return json(explanationJson(found, variant));
       },
     },
-    explains && {
+    {
       ...common,
       method: 'post',
       path: '/execution/explain',
@@ -192,31 +191,25 @@ export const executionRoutes = (variant: Variant): Route[] => {
       answer: endpointsSchema,
       errors: [404],
       handle: async (c, deps) =>
-        json(variant.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
+        json(endpointPairs(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
     },
   ];
-  return all.filter((route) => route !== false);
 };
 
-const seenAt =
-  ({ hidesEarlyEnds }: Variant, nowMs: number) =>
-  (execution: ListedExecution) =>
-    hidesEarlyEnds ? executionSeenAt(execution, nowMs) : execution;
+/** Where a description in a body of so many bytes is looked up and remembered, if anywhere. */
+export const knownIn = ({ known }: ApiDeps, bytes: number): KnownDescriptions | undefined =>
+  bytes <= MAX_KNOWN_LENGTH ? known : undefined;
 
-async function list(c: HonoContext<Env>, deps: ApiDeps): Promise<Response> {
-  const { variant } = deps;
-  // An anonymous request is refused before its filters are read.
-  const actor = c.get('actor');
-  const filter = actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
-  // One time for the whole list, so that each execution has the status by which it was found.
-  const nowMs = deps.nowMs();
-  if (variant.hidesEarlyEnds) filter.runningSinceMs = runningSinceMs(nowMs);
-  const { user, pages } = listExecutions(deps, actor, filter, variant.lenientFilters);
-  const listed = variant.isNative ? withWaitingReasons(deps, pages) : pages;
-  const texts = objectTexts(listed, (one) => variant.executionText(seenAt(variant, nowMs)(one)));
-  return new Response(await streamInTurns(texts, deps.turns, user.id, deps.nowMs), {
-    headers: jsonText('').headers,
-  });
+/** The executions of a list by their ids, for the user, all as of one time. */
+export async function listAnswer(
+  deps: ApiDeps,
+  { id }: User,
+  pages: AsyncGenerator<ListedExecution[]>,
+  nowMs: number,
+): Promise<Response> {
+  const texts = objectTexts(pages, (one) => deps.variant.executionText(one, nowMs));
+  const stream = await streamInTurns(texts, deps.turns, id, deps.nowMs);
+  return new Response(stream, { headers: jsonText('').headers });
 }
 
 /** Streams the texts, each made in a turn of the user when it is read. */

@@ -1,11 +1,11 @@
 /** Routes without authentication (api-spec: Auth none). */
 import * as z from 'zod';
 import { APPLICATION_FORMAT_VERSION, applicationSchema } from '../../../shared/application-schema.ts';
-import { authorise } from '../../core/accounts/account.ts';
+import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { discover } from '../../operations/executions/services.ts';
 import { descriptionSteps } from '../../operations/executions/submission-input.ts';
-import { API_VERSION } from '../../version.ts';
-import { json } from '../json/render.ts';
+import { API_VERSION, VERSION } from '../../version.ts';
+import { json, schedulerJson } from '../json/render.ts';
 import {
   type DiscoveryJson,
   discoverySchema,
@@ -14,10 +14,10 @@ import {
   statisticsSchema,
 } from '../json/schemas.ts';
 import { pathId } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 import type { Route } from './route.ts';
 
-export const publicRoutes = ({ validatePath, privateDiscovery }: Variant): Route[] => [
+export const publicRoutes = ({ validatePath }: Variant): Route[] => [
   {
     method: 'get',
     path: '/info',
@@ -28,13 +28,7 @@ export const publicRoutes = ({ validatePath, privateDiscovery }: Variant): Route
     access: 'public',
     answer: infoSchema,
     errors: [],
-    handle: (_, { variant, deploymentName }) =>
-      json({
-        version: variant.version,
-        deployment_name: deploymentName,
-        application_format_version: APPLICATION_FORMAT_VERSION,
-        api_version: API_VERSION,
-      } satisfies InfoJson),
+    handle: infoOf(VERSION),
   },
   {
     method: 'post',
@@ -51,9 +45,9 @@ export const publicRoutes = ({ validatePath, privateDiscovery }: Variant): Route
     ]),
     answer: z.strictObject({}),
     errors: [403],
-    async handle(c, { bodies, variant }) {
-      await bodies.jsonInSteps(c, (body) => descriptionSteps(body, variant.readDescription));
-      return json(variant.validated);
+    async handle(c, { bodies }) {
+      await bodies.jsonInSteps(c, (body) => descriptionSteps(body));
+      return json({});
     },
   },
   {
@@ -66,7 +60,7 @@ export const publicRoutes = ({ validatePath, privateDiscovery }: Variant): Route
     access: 'public',
     answer: statisticsSchema,
     errors: [],
-    handle: async (_, deps) => json(await deps.variant.statistics(deps)),
+    handle: async (_, deps) => json(schedulerJson(await schedulerSummary(deps))),
   },
   {
     method: 'get',
@@ -76,16 +70,28 @@ export const publicRoutes = ({ validatePath, privateDiscovery }: Variant): Route
     summary: 'List the DNS names of the active instances of a service group',
     description:
       'Services of an execution find each other by these names. The list is empty while no instance is active.',
-    access: privateDiscovery ? 'work' : 'public',
+    access: 'public',
     answer: discoverySchema,
     errors: [404],
-    async handle(c, deps) {
-      if (privateDiscovery) authorise(c.get('actor'), { kind: 'login' });
-      const id = pathId(c, 'id');
-      const group = c.req.param('group') ?? '';
-      const dns_names = await discover(deps, id, group === deps.variant.everyGroup ? undefined : group);
-      const execution_id = c.req.param('id') ?? '';
-      return json({ service_type: group, execution_id, dns_names } satisfies DiscoveryJson);
-    },
+    handle: discovery((group) => group),
   },
 ];
+
+export const infoOf =
+  (version: string): Route['handle'] =>
+  (_, { deploymentName }) =>
+    json({
+      version,
+      deployment_name: deploymentName,
+      application_format_version: APPLICATION_FORMAT_VERSION,
+      api_version: API_VERSION,
+    } satisfies InfoJson);
+
+/** `groupOf`: the group that a name in the path means; undefined: all groups. */
+export const discovery =
+  (groupOf: (name: string) => string | undefined): Route['handle'] =>
+  async (c, deps) => {
+    const [execution_id = '', group = ''] = [c.req.param('id'), c.req.param('group')];
+    const dns_names = await discover(deps, pathId(c, 'id'), groupOf(group));
+    return json({ service_type: group, execution_id, dns_names } satisfies DiscoveryJson);
+  };

@@ -12,7 +12,7 @@ import type { KnownDescriptions } from '../../operations/executions/known-descri
 import type { ShopContext } from '../../operations/shop/shop.ts';
 import type { InstallSources } from '../install.ts';
 import type { Env } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Answers, Statuses, Words } from '../words.ts';
 
 /** Answers the upgrade of a request that may open the stream. */
 export type AcceptStream = (c: HonoContext, request: StreamRequest) => Response | Promise<Response>;
@@ -25,7 +25,7 @@ export type OpenDownload = (one: {
 
 /** What the handlers use. */
 export interface ApiDeps extends ShopContext, InstallSources {
-  variant: Variant;
+  variant: Words & Statuses & Answers;
   bodies: BodyReader;
   authentication: Authentication;
   /** Descriptions of this variant that were checked before. */

@@ -1,22 +1,41 @@
 /** Routes of services and of their output. */
 import * as z from 'zod';
+import type { Actor } from '../../core/accounts/account.ts';
 import { requirementOf } from '../../core/model/resources.ts';
-import { serviceSeenAt } from '../../core/views/early-end.ts';
 import { appAddresses } from '../../operations/app-addresses.ts';
-import { describeService, getService } from '../../operations/executions/services.ts';
+import type { Context } from '../../operations/context.ts';
+import { describeService, getService, openServiceLog } from '../../operations/executions/services.ts';
 import { readServiceUsage } from '../../operations/executions/usage.ts';
 import { json } from '../json/render.ts';
 import { serviceViewSchema } from '../json/service-schemas.ts';
 import { usageJson, usageSchema } from '../json/usage-schemas.ts';
 import { pathId } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
 import { STREAM_HEADERS } from './execution-logs.ts';
 import type { Route } from './route.ts';
 import { streamHandler } from './streams.ts';
 
 const common = { tag: 'Services', access: 'work' } as const;
 
-export const serviceRoutes = ({ explains, isZoe }: Variant): Route[] => [
+const STREAM_ERRORS = [404, 409, 426];
+
+/** `open`: opens the output from its first byte; it ends after the last byte. */
+export const serviceLog =
+  (
+    open: (context: Context, actor: Actor, serviceId: number) => Promise<ReadableStream<Uint8Array>>,
+  ): Route['handle'] =>
+  async (c, deps) => {
+    const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+    // HEAD opens no log: workerd would keep it open at the agent until the next output.
+    const log =
+      c.req.method === 'HEAD'
+        ? await getService(deps, actor, id).then(() => null)
+        : await open(deps, actor, id);
+    return new Response(log, {
+      headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
+    });
+  };
+
+export const serviceRoutes: readonly Route[] = [
   {
     ...common,
     method: 'get',
@@ -27,11 +46,8 @@ export const serviceRoutes = ({ explains, isZoe }: Variant): Route[] => [
     answer: serviceViewSchema,
     errors: [404],
     async handle(c, deps) {
-      const { variant } = deps;
-      const read = explains ? describeService : getService;
-      const service = await read(deps, c.get('actor'), pathId(c, 'id'));
-      const seen = variant.hidesEarlyEnds ? serviceSeenAt(service, deps.nowMs()) : service;
-      return json(variant.serviceJson(seen, await appAddresses(deps)));
+      const service = await describeService(deps, c.get('actor'), pathId(c, 'id'));
+      return json(deps.variant.serviceJson(service, await appAddresses(deps), deps.nowMs()));
     },
   },
   {
@@ -44,17 +60,7 @@ export const serviceRoutes = ({ explains, isZoe }: Variant): Route[] => [
       'Standard output and standard error of all starts, in the order in which they were written. The stream ends with the service.',
     answer: 'log',
     errors: [404],
-    async handle(c, deps) {
-      const [actor, id] = [c.get('actor'), pathId(c, 'id')];
-      // HEAD opens no log: workerd would keep it open at the agent until the next output.
-      const log =
-        c.req.method === 'HEAD'
-          ? await getService(deps, actor, id).then(() => null)
-          : await deps.variant.openLog(deps, actor, id);
-      return new Response(log, {
-        headers: { ...STREAM_HEADERS, 'content-type': 'text/plain; charset=utf-8' },
-      });
-    },
+    handle: serviceLog((deps, actor, id) => openServiceLog(deps, actor, id, 'raw')),
   },
   {
     ...common,
@@ -71,13 +77,7 @@ export const serviceRoutes = ({ explains, isZoe }: Variant): Route[] => [
       return json(usageJson(usage, requirementOf(service.description)));
     },
   },
-  ...(isZoe ? [] : streamRoutes),
-];
-
-const STREAM_ERRORS = [404, 409, 426];
-
-/** WebSockets to commands, ports and files of services (docs/streams.md). */
-const streamRoutes: readonly Route[] = [
+  // WebSockets to commands, ports and files of services (docs/streams.md).
   {
     ...common,
     method: 'get',

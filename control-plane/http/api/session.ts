@@ -1,17 +1,16 @@
 /** Routes of sessions: a login with its cookie, and access and refresh tokens where the variant has them. */
-import type { Context as HonoContext } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../core/accounts/account.ts';
 import { reviewAccess } from '../../operations/access-review.ts';
 import { json } from '../json/render.ts';
 import { grantSchema } from '../json/request-schemas.ts';
 import { groupSchemas, type TokenJson, tokenSchema } from '../json/schemas.ts';
-import { checked, type Env } from '../request.ts';
-import type { TokenVariant, Variant } from '../variants/variant.ts';
-import type { ApiDeps, Route } from './route.ts';
+import { checked } from '../request.ts';
+import type { Variant } from '../variant.ts';
+import type { Route } from './route.ts';
 
-export const sessionRoutes = ({ documentedAs = 'B', userInfo, tokens }: Variant): Route[] => {
-  const login: Route = {
+export const sessionRoutes = ({ documentedAs = 'B', tokens }: Variant): Route[] => [
+  {
     method: 'get',
     path: '/login',
     tag: 'Session',
@@ -21,19 +20,12 @@ export const sessionRoutes = ({ documentedAs = 'B', userInfo, tokens }: Variant)
     access: 'login',
     answer: groupSchemas[documentedAs].login,
     errors: [],
-    handle: loggedIn,
-  };
-  return [
-    login,
-    ...(userInfo ? [{ ...login, path: '/userinfo', id: 'getUserInfo', access: 'user' } as const] : []),
-    ...(tokens ? tokenRoutes(tokens) : []),
-  ];
-};
+    handle: (c, { variant }) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))),
+  },
+  ...(tokens ? tokenRoutes : []),
+];
 
-const loggedIn = (c: HonoContext<Env>, { variant }: ApiDeps) =>
-  json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' })));
-
-const tokenRoutes = ({ revokedResult }: TokenVariant): Route[] => [
+const tokenRoutes: readonly Route[] = [
   {
     method: 'post',
     path: '/oauth/token',
@@ -74,7 +66,7 @@ const tokenRoutes = ({ revokedResult }: TokenVariant): Route[] => [
         c.req.param('token') ?? '',
       );
       await reviewAccess(deps, userId);
-      return json(revokedResult('Revoked token.'));
+      return json({ ret: 'Revoked token.' });
     },
   },
 ];

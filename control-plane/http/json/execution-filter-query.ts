@@ -15,13 +15,6 @@ const count = z
   .transform(Number)
   .pipe(z.int().nonnegative());
 
-/** All of them if it is 0 or less. */
-const anyCount = z
-  .string()
-  .regex(/^-?\d{1,15}$/, 'a number of executions')
-  .transform((text) => (Number(text) > 0 ? Number(text) : undefined))
-  .pipe(z.int().optional());
-
 const seconds = z
   .string()
   .regex(/^-?\d{1,20}(\.\d{0,20})?(e[+-]?\d{1,2})?$/i, 'seconds since the epoch')
@@ -40,14 +33,9 @@ export function executionFilters(words: Words) {
       name: z.string().min(1, 'the name of an execution').describe('The whole name'),
       user_id: z
         .string()
-        .refine(
-          (text) => words.lenientFilters !== undefined || words.ownerOf(text) !== undefined,
-          'the id of a user',
-        )
+        .refine((text) => words.ownerOf(text) !== undefined, 'the id of a user')
         .describe('The user who submitted it; for administrators'),
-      limit: (words.lenientFilters ? anyCount : count).describe(
-        'Returns at most this many executions, those submitted last',
-      ),
+      limit: count.describe('Returns at most this many executions, those submitted last'),
       earlier_than_submit: seconds.describe('Submitted before this time, in seconds since the epoch (UTC)'),
       earlier_than_start: seconds.describe('Started before this time, in seconds since the epoch (UTC)'),
       earlier_than_end: seconds.describe('Ended before this time, in seconds since the epoch (UTC)'),
@@ -77,13 +65,12 @@ export function executionFilter(parameters: URLSearchParams, words: Words): Exec
 type Given = z.infer<ReturnType<typeof executionFilters>>;
 
 function filterOf(given: Given, words: Words): ExecutionFilter {
-  const beyondMs = words.lenientFilters ? INCLUSIVE_MS : 0;
   const filter: ExecutionFilter = {
-    earlierThanMs: timesOf('earlier_than', given, beyondMs),
-    laterThanMs: timesOf('later_than', given, -beyondMs),
+    earlierThanMs: timesOf('earlier_than', given),
+    laterThanMs: timesOf('later_than', given),
   };
   const status = executionStatuses.find((one) => words.statusOf(one) === given.status);
-  const owner = given.user_id === undefined ? undefined : (words.ownerOf(given.user_id) ?? NOBODY);
+  const owner = given.user_id === undefined ? undefined : words.ownerOf(given.user_id);
   if (status) filter.status = status;
   if (owner) filter.owner = owner;
   if (given.name !== undefined) filter.name = given.name;
@@ -91,20 +78,11 @@ function filterOf(given: Given, words: Words): ExecutionFilter {
   return filter;
 }
 
-/** Half a microsecond, the unit of filters: a strict condition that lies so far beyond a time includes it. */
-const INCLUSIVE_MS = 0.0005;
-/** Ids of users begin at 1. */
-const NOBODY = { id: 0 };
-
-function timesOf(
-  side: 'earlier_than' | 'later_than',
-  given: Given,
-  beyondMs: number,
-): Partial<Record<ExecutionTime, number>> {
+function timesOf(side: 'earlier_than' | 'later_than', given: Given): Partial<Record<ExecutionTime, number>> {
   const times: Partial<Record<ExecutionTime, number>> = {};
   for (const time of executionTimes) {
     const at = given[`${side}_${time}`];
-    if (at !== undefined) times[time] = milliseconds(at) + beyondMs;
+    if (at !== undefined) times[time] = milliseconds(at);
   }
   return times;
 }

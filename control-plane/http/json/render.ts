@@ -145,7 +145,7 @@ export function toOperationError(error: unknown): OperationError | undefined {
 
 /** The response to `error`; an unforeseen one is a 500 without its text. */
 export function errorResponse(raised: OperationError | undefined, variant: Statuses): Response {
-  const error = raised?.isOthers && variant.revealsOthers ? unauthorised() : raised;
+  const error = raised && (variant.errorFor?.(raised) ?? raised);
   const status = statusOf(error, variant);
   const message = error?.message ?? 'Berth failed to handle this request; its log has the reason.';
   const body = {
@@ -165,9 +165,6 @@ export function errorResponse(raised: OperationError | undefined, variant: Statu
   headers.status = headerText(message);
   return new Response(text, { status, statusText: headers.status, headers });
 }
-
-/** In the word of the earlier platform. */
-const unauthorised = () => new OperationError('forbidden', 'Unauthorized');
 
 /** When to retry, if a retry can help. */
 export const retryAfterS = (error: OperationError | undefined, status: number): number | undefined =>

@@ -8,7 +8,7 @@ import { API_PATH } from '../../version.ts';
 import { contentPolicy, file, type ReadFile } from '../files.ts';
 import { jsonText } from '../json/render.ts';
 import type { Env } from '../request.ts';
-import type { Variant } from '../variants/variant.ts';
+import type { Variant } from '../variant.ts';
 
 export const DOCS_PATH = '/docs';
 

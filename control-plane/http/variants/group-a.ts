@@ -1,13 +1,8 @@
 /** Group A of the contract (api-spec): users are identified by name, and the API does not manage them. */
-
-import { endpointPairs } from '../../core/views/execution-views.ts';
-import { schedulerSummary } from '../../operations/cluster/statistics.ts';
-import { openServiceLog } from '../../operations/executions/services.ts';
-import { VERSION } from '../../version.ts';
-import { executionText, schedulerJson, serviceJson } from '../json/render.ts';
+import { executionText, serviceJson } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';
+import type { Variant } from '../variant.ts';
 import type { Words } from '../words.ts';
-import type { Variant } from './variant.ts';
 
 const HOUR_MS = 60 * 60_000;
 
@@ -28,21 +23,13 @@ export const groupA: Variant = {
   loginResult: ({ user, role }): LoginJson => ({ role: role.name, uid: user.username }),
   executionText: (execution) => executionText(execution, words),
   serviceJson,
-  endpointsJson: endpointPairs,
-  validated: {},
-  statistics: async (context) => schedulerJson(await schedulerSummary(context)),
-  openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
   validatePath: '/app_validate',
-  version: VERSION,
-  explains: true,
   accounts: undefined,
   tokens: {
     accessMs: HOUR_MS,
     refreshMs: 30 * 24 * HOUR_MS,
     maxPerKind: 100,
-    revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',
-  queueFull: 'too-many',
   documentedAs: 'A',
 };

@@ -9,9 +9,9 @@ import { users } from '../accounts/users.ts';
 import { userJson } from '../json/account-json.ts';
 import { executionText } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';
+import type { Variant } from '../variant.ts';
 import type { Words } from '../words.ts';
 import { groupA } from './group-a.ts';
-import type { Variant } from './variant.ts';
 
 const words: Words = {
   statusOf: (status) => status,

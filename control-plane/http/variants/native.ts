@@ -11,8 +11,8 @@ import { quotaJson } from '../json/account-json.ts';
 import { executionText, secondsOf, serviceJson, startJson } from '../json/render.ts';
 import type { QuotaJson } from '../json/schemas.ts';
 import type { ServiceJson } from '../json/service-schemas.ts';
+import type { Variant } from '../variant.ts';
 import { groupB } from './group-b.ts';
-import type { Variant } from './variant.ts';
 
 export const native: Variant = {
   ...groupB,

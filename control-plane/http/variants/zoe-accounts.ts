@@ -15,7 +15,7 @@ import { ownQuotas, quotaFields, quotas } from '../accounts/quotas.ts';
 import { roles } from '../accounts/roles.ts';
 import { users } from '../accounts/users.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
-import type { Accounts } from './variant.ts';
+import type { Accounts } from '../variant.ts';
 
 /** Applies `read` to each field of a body that is an object. Returns any other body unchanged. */
 const mapFields =

@@ -3,17 +3,20 @@
  * work unchanged (SPEC.md H150 to H167).
  */
 import { type AppAddresses, pathAddress } from '../../core/apps/app-address.ts';
+import { OperationError } from '../../core/model/errors.ts';
 import { type Endpoint, isEssential, type ServiceView } from '../../core/views/execution-views.ts';
-import { type HostState, rounded } from '../../core/views/statistics.ts';
-import { snapshotWithoutEarlyEnds } from '../../operations/cluster/statistics.ts';
+import { type HostState, rounded, type SchedulerSnapshot } from '../../core/views/statistics.ts';
 import type { ListedExecution } from '../../operations/executions/waiting.ts';
 import { executionText, hasContainer, serviceJson } from '../json/render.ts';
+import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
-import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
-import { readDescription, showDescription, showService } from './zoe-description.ts';
-import { openLines } from './zoe-log.ts';
+import { zoeContainers } from './zoe-containers.ts';
+import { showDescription, showService } from './zoe-description.ts';
+import { executionSeenAt, serviceSeenAt } from './zoe-ends.ts';
+import { NOBODY } from './zoe-filter.ts';
+import { type Release, zoeRoutes } from './zoe-routes.ts';
 
 /** As long as the cookies of the earlier platform lived. */
 const WORK_SESSION_MS = 30 * 24 * 60 * 60_000;
@@ -25,38 +28,32 @@ const zoe = {
   forbidden: 401,
   options: 204,
   workSessionMs: WORK_SESSION_MS,
-  revealsOthers: true,
-  superuserKeepsExecutions: true,
-  zoeContainers: true,
-  hidesEarlyEnds: true,
-  strictEnds: true,
-  longNames: true,
-  everyGroup: 'all',
-  validated: { validation: 'ok' },
-  openLog: openLines,
-  readDescription,
+  // Another user's execution is not hidden (H173).
+  errorFor: (error) => (error.isOthers ? new OperationError('forbidden', 'Unauthorized') : error),
+  builtInRoles: { superuser: { canDeleteExecutions: false } },
+  containerExtrasOf: zoeContainers,
   validatePath: '/zapp_validate',
-  explains: false,
-  isZoe: true,
   tokens: null,
   documentedAs: undefined,
-  queueFull: 'conflict',
-} as const;
+} as const satisfies Partial<Variant>;
 
-const shown = (execution: ListedExecution): ListedExecution => ({
-  ...execution,
+const shown = (execution: ListedExecution, nowMs: number): ListedExecution => ({
+  ...executionSeenAt(execution, nowMs),
   description: showDescription(execution.description),
 });
 
-const zoeServiceJson = (service: ServiceView, apps: AppAddresses) => ({
-  ...serviceJson({ ...service, description: showService(service.description) }),
-  ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
-  essential: isEssential(service),
-  backend_host: service.hostName,
-  // The first start is not a restart.
-  restart_count: Math.max(0, service.starts - 1),
-  proxy_address: proxyAddress(service, apps),
-});
+function zoeServiceJson(described: ServiceView, apps: AppAddresses, nowMs: number) {
+  const { progress, ...service } = serviceSeenAt(described, nowMs);
+  return {
+    ...serviceJson({ ...service, description: showService(service.description) }),
+    ...(!hasContainer(service) && { ip_address: null, backend_id: null }),
+    essential: isEssential(service),
+    backend_host: service.hostName,
+    // The first start is not a restart.
+    restart_count: Math.max(0, service.starts - 1),
+    proxy_address: proxyAddress(service, apps),
+  };
+}
 
 /** The address of the first port that has one, without a scheme, which clients put before it. */
 function proxyAddress({ id, description }: ServiceView, apps: AppAddresses): string | null {
@@ -70,56 +67,60 @@ const proxied = ({ name, published, path, app }: Endpoint) => {
   return [name, published ?? outside, outside];
 };
 
+const statisticsJson = ({ queued, running, cleaningUp, hosts }: SchedulerSnapshot) => ({
+  queue_length: queued.length,
+  running_length: running.length,
+  termination_threads_count: cleaningUp.length,
+  queue: queued,
+  running_queue: running,
+  platform_stats: platformJson(hosts),
+});
+
+const release2018: Release = {
+  version: '2018.12',
+  overQuota: 'refuse',
+  othersList: 'own',
+  discovery: 'work',
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
+  statisticsJson: (snapshot) => ({
+    ...statisticsJson(snapshot),
+    termination_queue_length: snapshot.cleaningUp.length,
+    termination_queue: snapshot.cleaningUp,
+  }),
+};
+
+const release2017: Release = {
+  version: '2017.12',
+  overQuota: 'queue',
+  othersList: 'none',
+  discovery: 'public',
+  userInfo: true,
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
+  statisticsJson,
+};
+
 export const zoe2018: Variant = {
   ...groupB,
   ...zoe,
-  lenientFilters: 'own',
-  version: '2018.12',
+  ownerOf: (userId) => groupB.ownerOf(userId) ?? NOBODY,
   errorBody: false,
-  privateDiscovery: true,
-  executionText(execution) {
+  executionText(execution, nowMs) {
     const { size } = JSON.parse(execution.description) as { size: number };
-    return `${executionText(shown(execution), groupB).slice(0, -1)},"size":${size}}`;
+    return `${executionText(shown(execution, nowMs), groupB).slice(0, -1)},"size":${size}}`;
   },
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(proxied) }),
-  async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
-    return {
-      queue_length: queued.length,
-      running_length: running.length,
-      termination_queue_length: cleaningUp.length,
-      termination_threads_count: cleaningUp.length,
-      queue: queued,
-      running_queue: running,
-      termination_queue: cleaningUp,
-      platform_stats: platformJson(hosts),
-    };
-  },
+  adapt: (own) => zoeRoutes(own, release2018),
   accounts: zoeAccounts,
-  overQuota: 'refuse',
+  overQuota: release2018.overQuota,
 };
 
 export const zoe2017: Variant = {
   ...groupA,
   ...zoe,
-  lenientFilters: 'none',
-  version: '2017.12',
-  userInfo: true,
-  executionText: (execution) => executionText(shown(execution), groupA),
+  ownerOf: (userId) => groupA.ownerOf(userId) ?? NOBODY,
+  executionText: (execution, nowMs) => executionText(shown(execution, nowMs), groupA),
   serviceJson: zoeServiceJson,
-  endpointsJson: (endpoints) => ({ endpoints: endpoints.map((one) => proxied(one).slice(0, 2)) }),
-  async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await snapshotWithoutEarlyEnds(context);
-    return {
-      queue_length: queued.length,
-      termination_threads_count: cleaningUp.length,
-      running_length: running.length,
-      queue: queued,
-      running_queue: running,
-      platform_stats: platformJson(hosts),
-    };
-  },
+  adapt: (own) => zoeRoutes(own, release2017),
 };
 
 /** What the original reports without a database of metrics: Berth's agents report usage on request only. */

@@ -3,10 +3,11 @@
  * an operator with access to the database resets. There is no default password.
  */
 import { INTERNAL_SOURCE } from '../../core/accounts/account.ts';
+import type { RoleChanges } from '../../core/accounts/account-input.ts';
 import { entryWithoutUser } from '../../core/accounts/audit.ts';
 import { passwordProblem } from '../../core/accounts/password-policy.ts';
 import { insertAuditOfChange } from '../../store/accounts/audit.ts';
-import { superuserKeepsExecutions } from '../../store/accounts/roles.ts';
+import { changeOfBuiltIn } from '../../store/accounts/roles.ts';
 import {
   countUsers,
   findAccountByName,
@@ -18,19 +19,21 @@ import { Passwords, randomPassword } from '../passwords/passwords.ts';
 
 const FIRST_ADMINISTRATOR = 'admin';
 
+/** How built-in roles of the empty database change, by their names. */
+export type BuiltInRoles = Readonly<Record<string, RoleChanges>>;
+
 export interface FirstPassword {
   /** Undefined for a random password. */
   configured: string | undefined;
   minLength: number;
   passwords?: Passwords;
-  /** Whether the built-in superusers may not delete executions, until an administrator changes it (H172). */
-  superuserKeepsExecutions?: boolean | undefined;
+  roles?: BuiltInRoles | undefined;
 }
 
 /** Resolves to the random password, which cannot be read again, or to undefined if none was generated. */
 export async function ensureAdministrator(
   db: Db,
-  { configured, minLength, superuserKeepsExecutions: keeps, passwords = new Passwords() }: FirstPassword,
+  { configured, minLength, roles = {}, passwords = new Passwords() }: FirstPassword,
   nowMs: number,
 ): Promise<string | undefined> {
   if ((await countUsers(db)) > 0) return undefined;
@@ -48,7 +51,7 @@ export async function ensureAdministrator(
   const hash = await passwords.hash(password);
   const made = await insertFirstAdministrator(db, FIRST_ADMINISTRATOR, hash, [
     audit,
-    ...(keeps ? [superuserKeepsExecutions] : []),
+    ...Object.entries(roles).map(([name, changes]) => changeOfBuiltIn(name, changes)),
   ]);
   return made && configured === undefined ? password : undefined;
 }

@@ -1,7 +1,6 @@
 /** Use cases that show the scheduler's state. Public (api: statistics/scheduler). */
-import { runningSinceMs, snapshotSeenWith } from '../../core/views/early-end.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../../core/views/statistics.ts';
-import { listEarlyEnds } from '../../store/executions/executions.ts';
+import { listEndedSince as findEndedSince } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 
 /** A few numbers; the cost does not depend on the length of the queue. */
@@ -12,15 +11,6 @@ export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerSta
 export const schedulerSnapshot = ({ coordinator }: Context): Promise<SchedulerSnapshot> =>
   coordinator.state();
 
-/** The same as clients see it that do not see early ends (core/views/early-end.ts). */
-export async function snapshotWithoutEarlyEnds({
-  db,
-  coordinator,
-  nowMs,
-}: Context): Promise<SchedulerSnapshot> {
-  const [snapshot, early] = await Promise.all([
-    coordinator.state(),
-    listEarlyEnds(db, runningSinceMs(nowMs())),
-  ]);
-  return snapshotSeenWith(snapshot, early);
-}
+/** Ids of executions that started after `sinceMs`, and have ended or are ending. */
+export const listEndedSince = ({ db }: Context, sinceMs: number): Promise<number[]> =>
+  findEndedSince(db, sinceMs);

@@ -45,45 +45,20 @@ export type ReadSubmission = () => Promise<SubmissionInput>;
  */
 export type OverQuota = 'queue' | 'refuse';
 
-/** How a submission is refused. */
-export interface Refusals {
-  overQuota: OverQuota;
-  /** The error beyond a bound of the queue. */
-  queueFull: 'too-many' | 'conflict';
-}
-
 /** Queues an application. Resolves to its execution once that is durable. */
 export const submitExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
   input: ReadSubmission,
-  refusals: Refusals,
+  overQuota: OverQuota,
   readKey?: ReadKey,
 ): Promise<Made> =>
-  attempted(context, actor, { action: 'submit-execution' }, () =>
-    submit(context, actor, input, refusals, readKey),
-  );
-
-async function submit(
-  context: Context,
-  actor: Actor | ExpectedActor,
-  input: ReadSubmission,
-  { overQuota, queueFull }: Refusals,
-  readKey: ReadKey | undefined,
-): Promise<Made> {
-  const caller = authorise(actor, { kind: 'submit-execution' });
-  const { user } = caller;
-  const submission = { userId: user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
-  await checkSecrets(context, submission);
-  const key = readKey?.();
-  try {
-    return await context.coordinator.submit(submission, caller, key);
-  } catch (error) {
-    if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
-      throw error;
-    throw new OperationError(queueFull, error.message);
-  }
-}
+  attempted(context, actor, { action: 'submit-execution' }, async () => {
+    const caller = authorise(actor, { kind: 'submit-execution' });
+    const submission = { userId: caller.user.id, ...(await input()), withinQuota: overQuota === 'refuse' };
+    await checkSecrets(context, submission);
+    return context.coordinator.submit(submission, caller, readKey?.());
+  });
 
 /** Explains what would happen to an application if it were submitted now. Nothing is queued. */
 export async function explainApplication(
@@ -146,9 +121,6 @@ async function withSecretProblem(
     : { ...explanation, waitingFor: [...explanation.waitingFor, `Its start would fail. ${problem}`] };
 }
 
-/** What a filter for another user lists if the caller may not operate others'. Undefined: `forbidden`. */
-type OthersList = 'own' | 'none' | undefined;
-
 /**
  * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
  * operates others.
@@ -157,10 +129,9 @@ export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
-  others?: OthersList,
 ): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
   const account = authorise(actor, { kind: 'list-executions' });
-  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter, others)) };
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter)) };
 }
 
 /** One page of the list, newest first. */
@@ -219,33 +190,25 @@ export async function findExecutions(
 }
 
 /** Restricts the filter to what the account may read. */
-function visibleTo({ user, role }: Account, filter: ExecutionFilter, others?: OthersList): ExecutionFilter {
+function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
   if (role.canOperateOthers) return filter;
-  const isForOthers = filter.owner !== undefined && !isOwner(filter.owner, user);
-  if (isForOthers && others === undefined) {
+  if (filter.owner !== undefined && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
     );
   }
-  return { ...filter, owner: isForOthers && others === 'none' ? NOBODY : { id: user.id } };
+  return { ...filter, owner: { id: user.id } };
 }
 
-/** Ids of users begin at 1. */
-const NOBODY = { id: 0 };
-
-/**
- * The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass.
- * `isStrict`: what has ended is `invalid`.
- */
+/** The coordinator authorises it, as the owner or by the role. Here, only users that may use the API pass. */
 export const terminateExecution = (
   context: Context,
   actor: Actor | ExpectedActor,
   id: number,
-  isStrict = false,
 ): Promise<void> =>
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () =>
-    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' }), isStrict),
+    context.coordinator.terminate(id, authorise(actor, { kind: 'list-executions' })),
   );
 
 /** Authorised as `terminateExecution`. Null removes the limit. */
@@ -260,15 +223,10 @@ export const changeTimeLimit = (
     await context.coordinator.limitTime(id, await input(), caller);
   });
 
-/** Authorised as `terminateExecution`. `isStrict`: only what has ended may be deleted. */
-export const deleteExecution = (
-  context: Context,
-  actor: Actor | ExpectedActor,
-  id: number,
-  isStrict = false,
-): Promise<void> =>
+/** Authorised as `terminateExecution`. */
+export const deleteExecution = (context: Context, actor: Actor | ExpectedActor, id: number): Promise<void> =>
   attempted(context, actor, { action: 'delete-execution', targetId: id }, async () =>
-    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }), isStrict),
+    context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' })),
   );
 
 /** Where users reach the ports of the execution now. */

@@ -6,16 +6,19 @@ import {
   type KnownActor,
   noSuchExecution,
   noSuchService,
+  type OwnedAction,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
 import { LONG_READ } from '../../guard/read-turns.ts';
 import {
+  type ExecutionState,
   findExecution,
   findService,
   findServiceRows,
   findShortExecution,
   findShortService,
+  findState,
   servicesOf,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
@@ -33,6 +36,19 @@ export async function getExecution({ db, turns }: Context, actor: Actor, id: num
       : found;
   if (!execution) throw noSuchExecution();
   return execution;
+}
+
+/** The state of an execution, for those who may do this to it. */
+export async function getState(
+  { db }: Context,
+  actor: Actor,
+  kind: OwnedAction,
+  id: number,
+): Promise<ExecutionState> {
+  const state = await findState(db, id);
+  authoriseOwned(actor, kind, state?.userId);
+  if (!state) throw noSuchExecution();
+  return state;
 }
 
 /** The services of an execution, in the order of its description. */

@@ -16,7 +16,8 @@ export const timeLimit = z
   .max(MAX_TIME_LIMIT_S)
   .describe('Seconds from its placement on, after which it is stopped; by default as its quota states');
 
-const nameOf = (maxLength: number, characters = /^[^\p{Cc}\p{Cs}]*$/u) =>
+/** The name of an execution. */
+export const nameOf = (maxLength: number, characters = /^[^\p{Cc}\p{Cs}]*$/u) =>
   z
     .string()
     .min(1)
@@ -33,18 +34,11 @@ export const submissionSchema = z.object({
   share: shareSchema.describe('"users" is the same as "share": "users" in the description').optional(),
 });
 
-/** The same with the names of the earlier platform (H167). */
-export const longNamedSchema = submissionSchema.extend({ name: nameOf(1_000, /^(?:\t|[^\p{Cc}\p{Cs}])*$/u) });
-
 /** A change of the time limit; null removes it. */
 export const timeLimitSchema = z.strictObject({ time_limit: timeLimit.nullable() });
 
 /** The body of a request for an explanation, which needs no name. */
 export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
-
-/** Puts a description into the words of Berth (H739). */
-export type ReadDescription = (description: unknown) => unknown;
-const asItIs: ReadDescription = (description) => description;
 
 /** A valid submission; `description` is the application as the body had it, as JSON text. */
 export interface SubmissionInput {
@@ -62,15 +56,13 @@ export const submissionSteps = (
   body: unknown,
   known?: KnownDescriptions,
   schema = submissionSchema,
-  read?: ReadDescription,
-): Steps<SubmissionInput> => inputSteps(schema, body, known, read);
+): Steps<SubmissionInput> => inputSteps(schema, body, known);
 export const draftSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(draftSchema, body);
 
 function* inputSteps(
   schema: typeof submissionSchema | typeof draftSchema,
   body: unknown,
   known?: KnownDescriptions,
-  read: ReadDescription = asItIs,
 ): Steps<SubmissionInput> {
   const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
   if (problems !== undefined)
@@ -79,7 +71,7 @@ function* inputSteps(
       `The body must be {"name": text, "application": object}. ${problems}`,
     );
   const { name, time_limit: timeLimitS } = data;
-  const application = sharedAs(data.share, read(data.application));
+  const application = sharedAs(data.share, data.application);
   const text = known && JSON.stringify(application);
   const found = text === undefined ? undefined : known?.find(text);
   if (text !== undefined && found) return { name, application: found, description: text, timeLimitS };
@@ -105,8 +97,8 @@ export const nameProblem = (name: string): string | undefined =>
   submissionSchema.shape.name.safeParse(name, { error: schemaMessage }).error?.issues[0]?.message;
 
 /** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
-export function* descriptionSteps(body: unknown, read: ReadDescription = asItIs): Steps<Application> {
-  return validApplication(yield* validationSteps(read(unwrapped(body).value)));
+export function* descriptionSteps(body: unknown): Steps<Application> {
+  return validApplication(yield* validationSteps(unwrapped(body).value));
 }
 
 /** The description itself, its JSON pointer in the body, and the name that the body gives the execution. */

@@ -70,8 +70,8 @@ export async function readStartSecrets(
     seal,
     deploymentName,
     appPlaces,
-    zoeGid,
-  }: Pick<Context, 'db' | 'seal' | 'deploymentName' | 'appPlaces' | 'zoeGid'>,
+    containerExtras: extras,
+  }: Pick<Context, 'db' | 'seal' | 'deploymentName' | 'appPlaces' | 'containerExtras'>,
   hostId: number,
   key: ServiceKey,
   count: CountBytes,
@@ -94,7 +94,7 @@ export async function readStartSecrets(
   const environment = environmentOf(
     instance,
     definition,
-    { ...context, deploymentName, zoeGid, proxyPathOf },
+    { ...context, deploymentName, extras, proxyPathOf },
     (name) => utf8.decode(valueFor({ kind: 'secret', name })),
   );
   const tooLong = environment.find(

@@ -6,7 +6,7 @@ import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from
 import type { ParameterProblem } from '../../core/shop/shop-parameters.ts';
 import type { Explanation } from '../../core/views/explanation.ts';
 import type { Context } from '../context.ts';
-import { explainApplication, type Refusals, submitExecution } from '../executions/executions.ts';
+import { explainApplication, type OverQuota, submitExecution } from '../executions/executions.ts';
 import { draftInputOf, nameProblem, submissionOf } from '../executions/submission-input.ts';
 import { pictureType, readFolder, readShop } from './shop-entries.ts';
 import type { ShopFiles } from './shop-files.ts';
@@ -89,12 +89,12 @@ export async function startFromShop(
   actor: Actor,
   id: string,
   order: ShopOrder,
-  refusals: Refusals,
+  overQuota: OverQuota,
 ): Promise<{ executionId: number } | RefusedOrder> {
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
-  const { id: executionId } = await submitExecution(context, actor, () => submissionOf(filled), refusals);
+  const { id: executionId } = await submitExecution(context, actor, () => submissionOf(filled), overQuota);
   return { executionId };
 }
 

@@ -68,10 +68,10 @@ export const moveUsersOfRole = (id: number): Statement => ({
   args: [id],
 });
 
-/** The built-in superusers of the earlier platform must not delete executions (H172). */
-export const superuserKeepsExecutions: Statement = {
-  sql: `UPDATE roles SET can_delete_executions = 0 WHERE name = 'superuser'`,
-  args: [],
-};
+/** Changes the role of this name. */
+export const changeOfBuiltIn = (name: string, changes: RoleChanges): Statement => ({
+  sql: `UPDATE roles SET ${columns.changed} WHERE name = ?`,
+  args: [...columns.given(changes), name],
+});
 
 export const roleOf = (row: Row): Role => ({ id: Number(row.id), ...columns.read(row) });

@@ -79,12 +79,12 @@ function endedLater(filter: ExecutionFilter, all: Statement, limit: number): Sta
 }
 
 /** No execution ends before it starts, so that those that ended since then are few. */
-export const EARLY_ENDS = `SELECT id FROM executions INDEXED BY executions_by_end
+export const ENDED_SINCE = `SELECT id FROM executions INDEXED BY executions_by_end
   WHERE deleted = 0 AND time_end_ms IS NOT NULL AND time_end_ms > ? AND time_start_ms > ?
   UNION ALL SELECT id FROM executions INDEXED BY executions_by_status
   WHERE deleted = 0 AND status = 'cleaning up' AND time_start_ms > ?`;
 const RUNNING_SINCE = `SELECT id FROM executions INDEXED BY executions_by_status
-  WHERE deleted = 0 AND status = 'running' UNION ALL ${EARLY_ENDS}`;
+  WHERE deleted = 0 AND status = 'running' UNION ALL ${ENDED_SINCE}`;
 
 /** The filter without its limit, and without a part of a name. */
 export function conditionOf(filter: ExecutionFilter): Statement {

@@ -10,7 +10,7 @@ import type { StartView } from '../../core/views/service-starts.ts';
 import { numberOrNull, textOrNull } from '../db/columns.ts';
 import type { Db, Row } from '../db/db.ts';
 import { firstPage, firstPageOfAll, pagedIds, pagesOf } from '../db/pages.ts';
-import { EARLY_ENDS, filterCondition } from './execution-filter-sql.ts';
+import { ENDED_SINCE, filterCondition } from './execution-filter-sql.ts';
 
 const executionColumns = (
   ...further: string[]
@@ -77,8 +77,8 @@ export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGen
 }
 
 /** Ids of executions that started after `sinceMs`, and have ended or are ending. */
-export async function listEarlyEnds(db: Db, sinceMs: number): Promise<number[]> {
-  const rows = await db.query(EARLY_ENDS, [sinceMs, sinceMs, sinceMs]);
+export async function listEndedSince(db: Db, sinceMs: number): Promise<number[]> {
+  const rows = await db.query(ENDED_SINCE, [sinceMs, sinceMs, sinceMs]);
   return rows.map(({ id }) => Number(id));
 }
 

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../../control-plane/http/api/document.ts';
+import type { Variant } from '../../../control-plane/http/variant.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
 import { bothGroups, type Group, onHosts } from '../../support/hosts/hosts.ts';
 

@@ -4,9 +4,9 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../../control-plane/http/api/document.ts';
+import type { Variant } from '../../../control-plane/http/variant.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { native } from '../../../control-plane/http/variants/native.ts';
-import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import { API_PATH, NATIVE_PATH } from '../../../control-plane/version.ts';
 
 /** A request and its answer. Unknown bodies are left out. */

@@ -1,8 +1,8 @@
 /** The routes of the HTTP API and of the web interface as the app lists them, for tests over all routes. */
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
 import { HttpCounts } from '../../../control-plane/http/http-counts.ts';
+import type { Variant } from '../../../control-plane/http/variant.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import type { Group } from '../hosts/hosts.ts';
 
 export interface Route {

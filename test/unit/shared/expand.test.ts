@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { zoeContainers } from '../../../control-plane/http/variants/zoe-containers.ts';
 import { assignmentOf, dnsNameOf, type ExecutionContext, expandApplication } from '../../../shared/expand.ts';
 import { assignmentSchema } from '../../../shared/protocol/assignment.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -64,7 +65,7 @@ test("C27: the environment ends with Berth's own variables, which take precedenc
 });
 
 test('H738: where containers look as on the earlier platform they have its labels, its group and its workspace', () => {
-  const made = assignmentOf(key, 'web0', service(), LIMIT, { ...context, zoeGid: 5001 });
+  const made = assignmentOf(key, 'web0', service(), LIMIT, { ...context, extras: zoeContainers(5001) });
   expect(made.environment.slice(-3)).toEqual([
     ['ZOE_USER', 'alice'],
     ['ZOE_UID', '1003'],

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { FIRST_END, listEnded } from '../../../control-plane/store/cluster/history-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { findLogLocation, listEarlyEnds } from '../../../control-plane/store/executions/executions.ts';
+import { findLogLocation, listEndedSince } from '../../../control-plane/store/executions/executions.ts';
 import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 
@@ -58,6 +58,6 @@ test('C241: ended executions are listed by their ends, from a position on', asyn
   expect(await list()).toEqual([3, 4, 2]);
   expect(await list(FIRST_END, 2)).toEqual([3, 4]);
   expect(await list({ endMs: 10, id: 3 })).toEqual([4, 2]);
-  expect(await listEarlyEnds(db, 5)).toEqual([]);
-  expect((await listEarlyEnds(db, 4)).toSorted()).toEqual([2, 3, 4, 5]);
+  expect(await listEndedSince(db, 5)).toEqual([]);
+  expect((await listEndedSince(db, 4)).toSorted()).toEqual([2, 3, 4, 5]);
 });

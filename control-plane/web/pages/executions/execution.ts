@@ -108,7 +108,7 @@ async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Respo
   const body = { name, application: JSON.parse(description) };
   const input = () => c.get('bodies').work(c, description.length, submissionSteps(body));
   try {
-    const { id: next } = await submitExecution(deps, c.get('actor'), input, deps.refusals);
+    const { id: next } = await submitExecution(deps, c.get('actor'), input, deps.overQuota);
     return redirectWith(c, `/executions/${next}`, {
       kind: 'done',
       text: `Submitted again as execution ${next}.`,

@@ -66,7 +66,7 @@ async function start(
   order: ShopOrder,
 ): Promise<Response | Filled> {
   try {
-    const started = await startFromShop(deps, c.get('actor'), id, order, deps.refusals);
+    const started = await startFromShop(deps, c.get('actor'), id, order, deps.overQuota);
     return 'problems' in started ? started : c.redirect(`/executions/${started.executionId}`, 303);
   } catch (error) {
     return refusal(error);

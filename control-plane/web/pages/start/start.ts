@@ -167,7 +167,7 @@ async function act(
   try {
     const input = () => c.get('bodies').work(c, length, checkedSteps(body));
     if (action !== 'submit') return { forecast: await explainApplication(deps, actor, input) };
-    const { id } = await submitExecution(deps, actor, input, deps.refusals);
+    const { id } = await submitExecution(deps, actor, input, deps.overQuota);
     return redirectWith(c, `/executions/${id}`, {
       kind: 'done',
       text: `${body.name} was submitted as execution ${id}.`,

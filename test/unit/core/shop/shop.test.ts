@@ -69,8 +69,7 @@ beforeEach(async () => {
   });
 });
 
-const start = (actor: Actor, order: ShopOrder) =>
-  startFromShop(context, actor, ID, order, { overQuota: 'queue', queueFull: 'too-many' });
+const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, ID, order, 'queue');
 
 const student = { name: 'student', canAccessFullAppShop: false };
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import type { ExecutionView, ServiceView } from '../../../../control-plane/core/views/execution-views.ts';
 import {
   executionSeenAt,
   runningSinceMs,
   serviceSeenAt,
   snapshotSeenWith,
-} from '../../../../control-plane/core/views/early-end.ts';
-import type { ExecutionView, ServiceView } from '../../../../control-plane/core/views/execution-views.ts';
+} from '../../../../control-plane/http/variants/zoe-ends.ts';
 
 const START_MS = 1_000_000;
 const ended = {
