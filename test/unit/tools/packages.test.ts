@@ -1,7 +1,10 @@
 /** Packages: which files may import each one. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Import, loadedBy, type Source, sourcesIn } from '../../support/tools/sources.ts';
 
+const MANIFEST = join(import.meta.dirname, '../../../package.json');
 const sources = sourcesIn('shared', 'control-plane', 'agent', 'client', 'cli', 'release', 'examples');
 
 /** The only files or folders that may import each package. Tests may import any. */
@@ -100,6 +103,11 @@ test('every owner imports its package', () => {
       .map((owner) => `${owner} does not import ${name}`),
   );
   expect(idle).toEqual([]);
+});
+
+test('every package of production has an owner, but one whose files are served as they are', () => {
+  const { dependencies } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { dependencies: object };
+  expect(Object.keys(dependencies).filter((name) => !(name in OWNERS))).toEqual(['swagger-ui-dist']);
 });
 
 test('H550: only the entry on Node loads the directory and its library, and only where it is set', () => {
