@@ -3,7 +3,7 @@
  * until they have seen an execution run, and its servers noticed an end only seconds later; so one that ends
  * soon after its start counts as running for a while. Nothing of this is stored.
  */
-import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { type Actor, authorise, checkedAgain } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
@@ -51,7 +51,7 @@ export const terminateExecution = (context: Context, actor: Actor, id: number): 
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () => {
     const caller = authorise(actor, { kind: 'list-executions' });
     try {
-      await context.coordinator.terminate(id, caller);
+      await context.coordinator.terminate(id, checkedAgain(caller));
     } catch (error) {
       if (!hasCode(error, 'conflict')) throw error;
       const ended = await getState(context, actor, 'terminate-execution', id);
@@ -61,9 +61,10 @@ export const terminateExecution = (context: Context, actor: Actor, id: number): 
 
 export const deleteExecution = (context: Context, actor: Actor, id: number): Promise<void> =>
   attempted(context, actor, { action: 'delete-execution', targetId: id }, async () => {
+    const caller = authorise(actor, { kind: 'list-executions' });
     // Once it has ended it stays so.
     const state = await getState(context, actor, 'delete-execution', id);
     if (!isEnded(state) || countsAsRunning(state, context.nowMs()))
       throw new OperationError('invalid', 'Cannot delete an active execution');
-    await context.coordinator.remove(id, authorise(actor, { kind: 'list-executions' }));
+    await context.coordinator.remove(id, checkedAgain(caller));
   });

@@ -6,6 +6,7 @@ import { authorise } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
+import { appAddresses } from '../../operations/app-addresses.ts';
 import { listEndedSince, schedulerSnapshot } from '../../operations/cluster/statistics.ts';
 import {
   listEndpoints,
@@ -13,6 +14,7 @@ import {
   type OverQuota,
   submitExecution,
 } from '../../operations/executions/executions.ts';
+import { getService } from '../../operations/executions/services.ts';
 import {
   descriptionSteps,
   nameOf,
@@ -123,6 +125,17 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
   listEndpoints: {
     handle: async (c, deps) =>
       json(release.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
+  },
+  // Without the progress of its start, which its clients do not know.
+  getService: {
+    handle: async (c, deps) =>
+      json(
+        deps.variant.serviceJson(
+          await getService(deps, c.get('actor'), pathId(c, 'id')),
+          await appAddresses(deps),
+          deps.nowMs(),
+        ),
+      ),
   },
   readServiceLog: { handle: serviceLog(openLines) },
 });
