@@ -2,37 +2,74 @@
  * Speaks to a libSQL server by `@libsql/client`, on Node. On workerd the client takes too much processor time
  * (STORE-14).
  */
-import { createClient, type InStatement, LibsqlError, type ResultSet } from '@libsql/client/http';
+import {
+  type Client,
+  createClient,
+  type InStatement,
+  LibsqlError,
+  type ResultSet,
+} from '@libsql/client/http';
 import { bound, DatabaseError, type Row, type Statement, type Value } from './db.ts';
-import { errorOf, isTooBusy, notUnderstood } from './pipeline.ts';
-import type { Protocol } from './remote.ts';
+import {
+  type BatchResult,
+  errorOf,
+  isTooBusy,
+  notUnderstood,
+  resultsOf,
+  type WireResult,
+} from './pipeline.ts';
+import type { Protocol, Send } from './remote.ts';
 
-export const libsqlClient: Protocol = (url, send) => {
-  const client = createClient({
-    url,
-    intMode: 'bigint',
-    // The server bounds its requests, and `send` repeats those that it had no room for.
-    concurrency: Number.POSITIVE_INFINITY,
-    fetch: async (request: Request) =>
-      new Response(await send(await request.text(), isTooBusy), {
-        headers: { 'content-type': 'application/json' },
-      }),
-  });
-  const read = (reads: readonly Statement[]) =>
-    reads.length === 1
-      ? Promise.all(reads.map((one) => client.execute(inStatement(one))))
-      : client.batch(reads.map(inStatement), 'read');
+export const libsqlClient: Protocol = (send) => {
+  const reads = clientOf(send);
+  const writes = clientOf((body) => send(body, isTooBusy));
   return {
-    async read(reads) {
-      const results = await read(reads).catch(rethrow);
+    async read(statements) {
+      const results = await (statements.length === 1
+        ? Promise.all(statements.map((one) => reads.execute(inStatement(one))))
+        : reads.batch(statements.map(inStatement), 'read')
+      ).catch(rethrow);
       return results.map(rowsOf);
     },
-    async write(statements) {
-      const results = await client.batch(statements.map(inStatement), 'write').catch(rethrow);
-      return results.map((result) => ({ affected: result.rowsAffected, rows: rowsOf(result) }));
+    async write(statements, wantsRows) {
+      const results = await writes.batch(statements.map(inStatement), 'write').catch(rethrow);
+      return results.map((result) => ({
+        affected: result.rowsAffected,
+        rows: wantsRows ? rowsOf(result) : [],
+      }));
     },
   };
 };
+
+const clientOf = (send: Send): Client =>
+  createClient({
+    // `send` knows where the server is.
+    url: 'http://database',
+    intMode: 'bigint',
+    // The server bounds its requests, and `send` repeats those that it had no room for.
+    concurrency: Number.POSITIVE_INFINITY,
+    // What the client reads of a response.
+    fetch: async (request: Request) => {
+      const results = resultsOf(await send(await request.text()));
+      if (!results.every(isInOrder)) throw notUnderstood();
+      return { ok: true, json: async () => ({ results }) };
+    },
+  });
+
+/**
+ * Whether nothing but the rollback was tried after a step that failed. The client handles no further error,
+ * which would end this process.
+ */
+function isInOrder(result: WireResult): boolean {
+  if (result.type !== 'ok' || result.response.type !== 'batch') return true;
+  const { step_errors, step_results } = result.response.result as BatchResult;
+  const failed = step_errors.findIndex((error) => error !== null);
+  return (
+    failed === -1 ||
+    (step_results.slice(0, failed).every((done) => done !== null) &&
+      step_errors.slice(failed + 1, -1).every((error) => error === null))
+  );
+}
 
 const inStatement = ({ sql, args }: Statement): InStatement => ({ sql, args: args.map(bound) });
 

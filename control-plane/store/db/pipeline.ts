@@ -31,18 +31,18 @@ interface StatementResult {
   affected_row_count: number;
 }
 
-interface BatchResult {
+export interface BatchResult {
   step_results: (StatementResult | null)[];
   step_errors: (WireError | null)[];
 }
 
-type WireResult =
+export type WireResult =
   | { type: 'ok'; response: { type: string; result?: unknown } }
   | { type: 'error'; error: WireError };
 
 const CLOSE = { type: 'close' };
 
-export const pipeline: Protocol = (_, send) => ({
+export const pipeline: Protocol = (send) => ({
   async read(reads) {
     return readAnswer(await send(readRequest(reads)), reads);
   },
@@ -96,7 +96,7 @@ export function isTooBusy(answer: string): boolean {
   // An answer is only parsed twice if it has this code.
   if (!answer.includes('SQLITE_BUSY')) return false;
   // `@libsql/client` sends the texts of statements before their batch.
-  const result = resultsOf(answer).find((one) => one.type === 'ok' && one.response.type === 'batch');
+  const result = parsed(answer)?.find((one) => one.type === 'ok' && one.response.type === 'batch');
   if (result?.type !== 'ok') return false;
   const [begun] = (result.response.result as BatchResult | undefined)?.step_errors ?? [];
   return begun?.code?.startsWith('SQLITE_BUSY') ?? false;
@@ -108,15 +108,20 @@ const wireStatement = ({ sql, args }: Statement, want_rows: boolean) => ({
   want_rows,
 });
 
-function resultsOf(answer: string): WireResult[] {
-  let parsed: { results?: WireResult[] } | null = null;
+export function resultsOf(answer: string): WireResult[] {
+  const results = parsed(answer);
+  if (!results) throw notUnderstood();
+  return results;
+}
+
+/** Undefined for what is no answer of a libSQL server. */
+function parsed(answer: string): WireResult[] | undefined {
   try {
-    parsed = JSON.parse(answer);
+    const { results } = JSON.parse(answer) as { results?: WireResult[] };
+    return Array.isArray(results) ? results : undefined;
   } catch {
-    // Handled below.
+    return undefined;
   }
-  if (!Array.isArray(parsed?.results)) throw notUnderstood();
-  return parsed.results;
 }
 
 function responseOf(result: WireResult | undefined, type: 'execute' | 'batch'): unknown {

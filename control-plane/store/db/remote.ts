@@ -13,12 +13,9 @@ export interface Written {
 /** Resolves to the answer to a body, which is sent again if `isBusy` is true of its answer. */
 export type Send = (body: string, isBusy?: (answer: string) => boolean) => Promise<string>;
 
-/** Encodes statements as requests to the server at `url`, which `send` makes, and decodes the answers. */
-export type Protocol = (
-  url: string,
-  send: Send,
-) => {
-  /** Resolves to the rows of each statement. Each runs by itself. */
+/** Encodes statements as requests, which `send` makes, and decodes the answers. */
+export type Protocol = (send: Send) => {
+  /** Resolves to the rows of each statement. */
   read(statements: readonly Statement[]): Promise<Row[][]>;
   /** Runs one write transaction. Rows are returned if `wantsRows`. */
   write(statements: readonly Statement[], wantsRows: boolean): Promise<Written[]>;
@@ -50,10 +47,13 @@ export function openRemote(
     'accept-encoding': 'identity',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
-  const base = url.replace(/^libsql:/, 'https:').replace(/\/$/, '');
+  const pipeline = new URL(url.replace(/^libsql:/, 'https:'));
+  pipeline.pathname = `${pipeline.pathname.replace(/\/$/, '')}/v2/pipeline`;
+  pipeline.search = '';
+  pipeline.hash = '';
   const send: Send = (body, isBusy) =>
-    exchange(`${base}/v2/pipeline`, { method: 'POST', headers, body }, { host, timeoutMs, isBusy });
-  return new RemoteDb(protocol(base, send));
+    exchange(pipeline.href, { method: 'POST', headers, body }, { host, timeoutMs, isBusy });
+  return new RemoteDb(protocol(send));
 }
 
 class RemoteDb implements Db {

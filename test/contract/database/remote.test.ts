@@ -11,6 +11,7 @@ import type { Db } from '../../../control-plane/store/db/db.ts';
 import { libsqlClient } from '../../../control-plane/store/db/libsql-client.ts';
 import { pipeline } from '../../../control-plane/store/db/pipeline.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { portOf } from '../../support/hosts/port.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
 
 const SECRET = 'secret-token';
@@ -158,6 +159,30 @@ describe.each(protocols)('an answer that does not come from a database, by %s', 
     expect(requests).toBe(1);
     locked = [0];
     await expect(db.batch([add])).rejects.toMatchObject(error);
+  });
+
+  test('errors at several steps of one batch are one error, and nothing is left to fail later', async () => {
+    const db = await openAgainst(answerBatch(() => [0, 1, 2, 3]));
+    await expect(db.batch([add])).rejects.toMatchObject({ name: 'DatabaseError' });
+    const skipped = await openAgainst(answerBatch(() => [1, 2]));
+    await expect(skipped.batch([add])).rejects.toMatchObject({ name: 'DatabaseError' });
+    // What nobody handles is reported before this.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('a URL may have a path, a query and a fragment, of which only the path counts', async () => {
+    const paths: (string | undefined)[] = [];
+    const db = await openAgainst((request, response) => {
+      paths.push(request.url);
+      response.writeHead(404).end();
+    });
+    await expect(db.query('SELECT 1')).rejects.toThrow('HTTP 404');
+    const port = portOf(server as Server);
+    for (const tail of ['/of/mine/', '/?x=1', '#f']) {
+      const one = openRemote(`http://127.0.0.1:${port}${tail}`, SECRET, protocol);
+      await expect(one.query('SELECT 1')).rejects.toThrow('HTTP 404');
+    }
+    expect(paths).toEqual(['/v2/pipeline', '/of/mine/v2/pipeline', '/v2/pipeline', '/v2/pipeline']);
   });
 
   test('an answer that repeats the token does not put it into the message', async () => {
