@@ -259,6 +259,21 @@ test('L232: the words of the runtime are replaced only at the beginning, and onl
   ]);
 });
 
+test('L232: the engine says whether a command has run, whatever its output says', async () => {
+  const words = 'OCI runtime exec failed: exec: "sh": permission denied';
+  for (const [Pid, shown] of [
+    [0, 'sh: this may not be run as a program\n'],
+    [7, words],
+  ] as const) {
+    const ended = await command();
+    const target = await ended.start();
+    ended.seen.next = [{ Running: false, ExitCode: 126, Pid }];
+    const peer = (await eventually(() => ended.peers[0])) as Duplex;
+    peer.end(Buffer.from([1, 0, 0, 0, 0, 0, 0, words.length, ...Buffer.from(words)]));
+    expect((await all(target.output)).map(({ bytes }) => String(Buffer.from(bytes)))).toEqual([shown]);
+  }
+});
+
 test('P270: copies cross the own volumes of a container and the files of its engine, and no other mount', () => {
   const line = (point: string, root: string, type: string, more = '') =>
     `1 2 0:3 ${root} ${point} rw,relatime ${more}- ${type} src rw`;
