@@ -75,6 +75,9 @@ test('P177: any other message is sent at once, after the signs of life that wait
   agent.report();
   await eventually(() => agent.acknowledged.length > 1);
   expect(agent.acknowledged).toEqual([2, 3]);
+  // So is its swarm, also alone.
+  agent.reportWith({ swarm: { node: 'n', isManager: true, managers: ['n'] } });
+  await eventually(() => agent.acknowledged.length > 2);
 });
 
 test('P171: a batch of a connection that has ended, arriving late, begins no session', async () => {
