@@ -49,6 +49,8 @@ test('C176: an execution that has ended before its placement leaves nothing of i
     // As at the end of a turn.
     rig.cluster.takeChanges();
     unloadWaiting(rig.cluster);
+    // The rig has the decisions of its last turn.
+    rig.decisions = [];
     return demand;
   };
   expect(await isKept(explainAndTerminate())).toBe(false);
