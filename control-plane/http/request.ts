@@ -4,6 +4,7 @@ import type * as z from 'zod';
 import {
   type Actor,
   type Authenticated,
+  asExpected,
   authorise,
   type ExpectedActor,
   type Origin,
@@ -123,10 +124,10 @@ export function withOrigin<A extends Actor | ExpectedActor>(
 /** Undefined if the change would be refused, since the rights may have changed. */
 function expectedActor(expected: Authenticated | undefined): ExpectedActor | undefined {
   const actor = expected?.actor;
-  if (actor?.kind !== 'user' || actor.credential.by === 'password') return undefined;
+  if (actor?.kind !== 'user') return undefined;
   try {
     authorise(actor, { kind: 'submit-execution' });
-    return { ...actor, kind: 'expected', credential: actor.credential };
+    return asExpected(actor);
   } catch {
     return undefined;
   }

@@ -100,9 +100,11 @@ export type ExpectedActor = {
 /** Who requests a change of the coordinator. */
 export type Caller = KnownActor | ExpectedActor;
 
-/** The coordinator checks the session or token once more before the change, which may come later. */
-export const checkedAgain = (actor: KnownActor): Caller =>
-  actor.credential.by === 'password' ? actor : { ...actor, kind: 'expected', credential: actor.credential };
+/** The actor as the coordinator checks it before the change; undefined for a password, which it never checks. */
+export const asExpected = (actor: KnownActor): ExpectedActor | undefined =>
+  actor.credential.by === 'password'
+    ? undefined
+    : { ...actor, kind: 'expected', credential: actor.credential };
 
 /** The source of a request: unauthenticated, or a user whose credentials were verified in this request. */
 export type Actor = { kind: 'anonymous' } | KnownActor;

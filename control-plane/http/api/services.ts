@@ -18,6 +18,14 @@ const common = { tag: 'Services', access: 'work' } as const;
 
 const STREAM_ERRORS = [404, 409, 426];
 
+/** `read`: the service that the variant then renders. */
+export const serviceAnswer =
+  (read: typeof getService): Route['handle'] =>
+  async (c, deps) => {
+    const service = await read(deps, c.get('actor'), pathId(c, 'id'));
+    return json(deps.variant.serviceJson(service, await appAddresses(deps), deps.nowMs()));
+  };
+
 /** `open`: opens the output from its first byte; it ends after the last byte. */
 export const serviceLog =
   (
@@ -45,10 +53,7 @@ export const serviceRoutes: readonly Route[] = [
     description: 'A service is one container of an execution, with its state as its host last reported it.',
     answer: serviceViewSchema,
     errors: [404],
-    async handle(c, deps) {
-      const service = await describeService(deps, c.get('actor'), pathId(c, 'id'));
-      return json(deps.variant.serviceJson(service, await appAddresses(deps), deps.nowMs()));
-    },
+    handle: serviceAnswer(describeService),
   },
   {
     ...common,

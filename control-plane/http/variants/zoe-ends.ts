@@ -3,7 +3,7 @@
  * until they have seen an execution run, and its servers noticed an end only seconds later; so one that ends
  * soon after its start counts as running for a while. Nothing of this is stored.
  */
-import { type Actor, authorise, checkedAgain } from '../../core/accounts/account.ts';
+import { type Actor, asExpected, authorise } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
 import { isEnded } from '../../core/model/execution.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
@@ -12,7 +12,7 @@ import { attempted } from '../../operations/audit.ts';
 import type { Context } from '../../operations/context.ts';
 import { getState } from '../../operations/executions/reads.ts';
 
-/** How long after its start an execution counts as running, whatever has happened since. */
+/** An execution counts as running for this long after its start, even if it has already ended. */
 const SHOWN_MS = 3_000;
 
 /** Executions that started later than this time count as running. */
@@ -51,7 +51,7 @@ export const terminateExecution = (context: Context, actor: Actor, id: number): 
   attempted(context, actor, { action: 'terminate-execution', targetId: id }, async () => {
     const caller = authorise(actor, { kind: 'list-executions' });
     try {
-      await context.coordinator.terminate(id, checkedAgain(caller));
+      await context.coordinator.terminate(id, asExpected(caller) ?? caller);
     } catch (error) {
       if (!hasCode(error, 'conflict')) throw error;
       const ended = await getState(context, actor, 'terminate-execution', id);
@@ -66,5 +66,5 @@ export const deleteExecution = (context: Context, actor: Actor, id: number): Pro
     const state = await getState(context, actor, 'delete-execution', id);
     if (!isEnded(state) || countsAsRunning(state, context.nowMs()))
       throw new OperationError('invalid', 'Cannot delete an active execution');
-    await context.coordinator.remove(id, checkedAgain(caller));
+    await context.coordinator.remove(id, asExpected(caller) ?? caller);
   });

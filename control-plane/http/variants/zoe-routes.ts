@@ -6,7 +6,6 @@ import { authorise } from '../../core/accounts/account.ts';
 import { hasCode, OperationError } from '../../core/model/errors.ts';
 import type { Endpoint } from '../../core/views/execution-views.ts';
 import type { SchedulerSnapshot } from '../../core/views/statistics.ts';
-import { appAddresses } from '../../operations/app-addresses.ts';
 import { listEndedSince, schedulerSnapshot } from '../../operations/cluster/statistics.ts';
 import {
   listEndpoints,
@@ -25,7 +24,7 @@ import {
 import { knownIn, listAnswer } from '../api/executions.ts';
 import { discovery, infoOf } from '../api/public.ts';
 import type { Route } from '../api/route.ts';
-import { serviceLog } from '../api/services.ts';
+import { serviceAnswer, serviceLog } from '../api/services.ts';
 import { keyOf, madeJson } from '../idempotency.ts';
 import { empty, json } from '../json/render.ts';
 import { pathId } from '../request.ts';
@@ -126,17 +125,8 @@ const changesOf = (release: Release): Record<string, Partial<Route>> => ({
     handle: async (c, deps) =>
       json(release.endpointsJson(await listEndpoints(deps, c.get('actor'), pathId(c, 'id')))),
   },
-  // Without the progress of its start, which its clients do not know.
-  getService: {
-    handle: async (c, deps) =>
-      json(
-        deps.variant.serviceJson(
-          await getService(deps, c.get('actor'), pathId(c, 'id')),
-          await appAddresses(deps),
-          deps.nowMs(),
-        ),
-      ),
-  },
+  // Zoe's services have no progress, for which the coordinator would be called.
+  getService: { handle: serviceAnswer(getService) },
   readServiceLog: { handle: serviceLog(openLines) },
 });
 
