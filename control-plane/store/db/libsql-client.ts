@@ -43,12 +43,12 @@ export const libsqlClient: Protocol = (send) => {
 
 const clientOf = (send: Send): Client =>
   createClient({
-    // `send` knows where the server is.
+    // Not used: `send` has the server's address.
     url: 'http://database',
     intMode: 'bigint',
     // The server bounds its requests, and `send` repeats those that it had no room for.
     concurrency: Number.POSITIVE_INFINITY,
-    // What the client reads of a response.
+    // The client uses only these two members of a response.
     fetch: async (request: Request) => {
       const results = resultsOf(await send(await request.text()));
       if (!results.every(isInOrder)) throw notUnderstood();
@@ -57,7 +57,7 @@ const clientOf = (send: Send): Client =>
   });
 
 /**
- * Whether nothing but the rollback was tried after a step that failed. The client handles no further error,
+ * Whether only the rollback ran after the step that failed. The client leaves any further error unhandled,
  * which would end this process.
  */
 function isInOrder(result: WireResult): boolean {

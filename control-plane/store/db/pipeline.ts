@@ -114,7 +114,7 @@ export function resultsOf(answer: string): WireResult[] {
   return results;
 }
 
-/** Undefined for what is no answer of a libSQL server. */
+/** Returns undefined unless the text is a response of a libSQL server. */
 function parsed(answer: string): WireResult[] | undefined {
   try {
     const { results } = JSON.parse(answer) as { results?: WireResult[] };

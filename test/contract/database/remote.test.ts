@@ -166,7 +166,7 @@ describe.each(protocols)('an answer that does not come from a database, by %s', 
     await expect(db.batch([add])).rejects.toMatchObject({ name: 'DatabaseError' });
     const skipped = await openAgainst(answerBatch(() => [1, 2]));
     await expect(skipped.batch([add])).rejects.toMatchObject({ name: 'DatabaseError' });
-    // What nobody handles is reported before this.
+    // By now, Node has reported any unhandled rejection.
     await new Promise((resolve) => setImmediate(resolve));
   });
 

@@ -1,10 +1,9 @@
 /** A directory of a test: slapd on loopback, with TLS by an authority of the test, and entries of people. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { canConnect, freePort } from '../hosts/port.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
-import { eventually } from '../tools/eventually.ts';
 import { scratchFolder } from '../tools/folder.ts';
 import { type Authority, makeAuthority } from './authority.ts';
 import { ensureSlapd, type Slapd } from './slapd.ts';
@@ -85,21 +84,6 @@ export class DirectoryServer {
   /** Ends slapd; `start` continues with the same entries. */
   async end(): Promise<void> {
     await this.#program?.stop();
-  }
-
-  /** Stops slapd without ending it: connections are accepted by the kernel, and nothing is answered. */
-  async freeze(): Promise<void> {
-    const pid = this.#program?.pid ?? 0;
-    process.kill(pid, 'SIGSTOP');
-    const states = async () => {
-      const threads = await readdir(`/proc/${pid}/task`);
-      return Promise.all(threads.map((one) => readFile(`/proc/${pid}/task/${one}/stat`, 'utf8')));
-    };
-    await eventually(async () => (await states()).every((stat) => stat.includes(') T ')));
-  }
-
-  thaw(): void {
-    process.kill(this.#program?.pid ?? 0, 'SIGCONT');
   }
 
   /** Connections that slapd has open, by its own monitor. */

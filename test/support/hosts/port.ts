@@ -22,7 +22,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Lets the server listen on a port of its own, for thousands of clients at once. Resolves to the port. */
+/** Listens on a free port, with a backlog for thousands of simultaneous clients. Resolves to the port. */
 export async function listenOn(server: Server): Promise<number> {
   await once(server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }), 'listening');
   return portOf(server);

@@ -106,7 +106,7 @@ export class Target {
     return setTimeout(ms, undefined, { signal: this.signal });
   }
 
-  /** Opens a connection, which ends with the attack and whose errors are nobody's concern. */
+  /** Opens a connection that is closed when the attack ends. Its errors are ignored. */
   async dial(): Promise<Socket> {
     const socket = await dial(this.url, this.signal);
     socket.on('error', () => {});
