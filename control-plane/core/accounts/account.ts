@@ -100,7 +100,7 @@ export type ExpectedActor = {
 /** Who requests a change of the coordinator. */
 export type Caller = KnownActor | ExpectedActor;
 
-/** The actor as the coordinator checks it before the change; undefined for a password, which it never checks. */
+/** The actor as the coordinator checks it before a change; undefined for a password, already proved. */
 export const asExpected = (actor: KnownActor): ExpectedActor | undefined =>
   actor.credential.by === 'password'
     ? undefined
