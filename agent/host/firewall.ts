@@ -67,8 +67,12 @@ export async function watchFirewall(options: FirewallWatchOptions): Promise<() =
   };
 }
 
-/** The firewall of this machine's network. `local`: the engine's networks are on this machine. */
-export function hostFirewall(local: boolean): Firewall {
+/**
+ * The firewall of this machine's network. `local`: the engine's networks are on this machine. `devices` lists the
+ * network devices.
+ */
+export function hostFirewall(local: boolean, devices = networkDevices): Firewall {
+  const hasBridge = async () => (await devices()).some((name) => name.startsWith('berth'));
   return {
     apply: () => applyRules(local),
     async ensure() {
@@ -79,7 +83,7 @@ export function hostFirewall(local: boolean): Firewall {
       if (areThere.includes(false)) await applyRules(local).catch(() => {});
     },
     async removeUnused() {
-      if (!local || (await networkDevices()).some((name) => name.startsWith('berth'))) return;
+      if (!local || (await hasBridge())) return;
       const program = await findProgram().catch(() => undefined);
       if (program === undefined) return;
       for (const { from, to } of JUMPS) {
@@ -87,6 +91,8 @@ export function hostFirewall(local: boolean): Firewall {
         await succeeds(program, [...LOCK, '-F', to]);
         await succeeds(program, [...LOCK, '-X', to]);
       }
+      // Another agent may have made a bridge meanwhile, and found the rules in force.
+      if (await hasBridge()) await applyRules(local).catch(() => {});
     },
   };
 }

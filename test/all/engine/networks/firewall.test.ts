@@ -110,6 +110,14 @@ test('P96: the first bridge of an agent has the rules, although another agent of
   expect(await reads(`http://${METADATA}/`)).toBe(false);
 });
 
+test('P96: the rules are in force for a bridge that is made while another agent removes them', async () => {
+  await hostFirewall(true).apply();
+  const seen = [[], ['berth0']];
+  await hostFirewall(true, async () => seen.shift() ?? []).removeUnused();
+  expect(await rulesOf('INPUT')).toContain('-A INPUT -i berth+ -j BERTH-INPUT');
+  expect(await rulesOf('DOCKER-USER')).toContain('-A DOCKER-USER -i berth+ -j BERTH-FORWARD');
+});
+
 test('P96: the rules stay while a bridge of Berth is left', async () => {
   await run();
   await hostFirewall(true).apply();
