@@ -56,25 +56,25 @@ const onBoth = (client: ApiClient) =>
 const patiently = (tries: number, at: string): string[] => [
   'sh',
   '-c',
-  'for i in $(seq $0); do timeout 2 wget -q -O /dev/null "$1" && exit; sleep 1; done; exit 1',
+  'for i in $(seq $0); do timeout 2 wget -O /dev/null "$1" && exit; sleep 1; done; exit 1',
   String(tries),
   `http://${at}:8080/`,
 ];
 /**
- * Whether a container gets the page of another one. Engines of a swarm learn of new ones by gossip, which may
- * take a while.
+ * Why a container does not get the page of another one; empty if it does. Engines of a swarm learn of new ones by
+ * gossip, which may take a while.
  */
-const reads = async (
+const problem = async (
   from: { host: string; id: string } | undefined,
   at: string,
   tries = 30,
-): Promise<boolean> =>
+): Promise<string> =>
   cluster
     .host(String(from?.host))
     .exec(from?.id, ...patiently(tries, at))
     .then(
-      () => true,
-      () => false,
+      () => '',
+      (error: Error) => error.message,
     );
 /** The last address of a sub-network that a container can have. */
 const lastAddress = (subnet = ''): string => {
@@ -100,12 +100,12 @@ test('P98, P99, P211, C191: containers of a user reach each other by name across
   const { left0: foreign } = await cluster.containersOf(other);
   if (!left0 || !right0 || !foreign) throw new Error('a container is missing');
   expect([left0.host, right0.host, foreign.host]).toEqual(['one', 'two', 'one']);
-  expect(await reads(left0, nameOf('right0', mine))).toBe(true);
-  expect(await reads(right0, nameOf('left0', mine))).toBe(true);
+  expect(await problem(left0, nameOf('right0', mine))).toBe('');
+  expect(await problem(right0, nameOf('left0', mine))).toBe('');
   const [address = ''] = await overlayAddresses(right0);
-  expect(await reads(left0, address)).toBe(true);
-  expect(await reads(foreign, nameOf('right0', mine), 2)).toBe(false);
-  expect(await reads(foreign, address, 2)).toBe(false);
+  expect(await problem(left0, address)).toBe('');
+  expect(await problem(foreign, nameOf('right0', mine), 2)).not.toBe('');
+  expect(await problem(foreign, address, 2)).not.toBe('');
 
   const found = await overlays();
   expect(found.map(({ Labels }) => Labels?.['berth.owner']).sort()).toEqual(['alice', 'bob']);
@@ -144,7 +144,7 @@ test('P99: overlay networks that are made at the same time have 4,093 addresses 
     },
   });
   await container.start();
-  expect(await reads(left0, last)).toBe(true);
+  expect(await problem(left0, last)).toBe('');
   await container.remove({ force: true });
   await cluster.terminate(id);
   await Promise.all(made.map(({ Id }) => docker.getNetwork(Id).remove()));
@@ -165,7 +165,7 @@ test('P101, C191: a container starts without its overlay network while no agent 
   const peer = await alice.submit(application(script(SERVER, { name: 'left', labels: ['ssd'] })));
   await cluster.api.waitFor(peer, 'running');
   const { left0 } = await cluster.containersOf(peer);
-  expect(await reads(left0, nameOf('right0', id))).toBe(true);
+  expect(await problem(left0, nameOf('right0', id))).toBe('');
   await cluster.terminate(id, peer);
 });
 

@@ -124,7 +124,8 @@ const MAX_TABS = 400;
 
 /**
  * Goes through the page by Tab. Returns the controls that it does not reach, in the order of the page, and
- * those on which the focus can't be seen.
+ * those on which the focus can't be seen. Controls that the page replaces meanwhile, since it shows what changes,
+ * count as the ones in their place.
  */
 export async function keyboardProblems(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {
@@ -158,8 +159,11 @@ export async function keyboardProblems(page: Page): Promise<string[]> {
     const { wanted, reached, unseen } = window.walk;
     const text = (one) => one.outerHTML.slice(0, 120);
     const seen = new Set(reached);
+    const inPlaceOf = ({ tagName, outerHTML }) =>
+      [...document.querySelectorAll(tagName)].filter((one) => one.outerHTML === outerHTML);
+    const present = new Set(wanted.flatMap((one) => (one.isConnected ? one : inPlaceOf(one))));
     return [
-      ...wanted.filter((one) => !seen.has(one)).map((one) => 'Tab does not reach ' + text(one)),
+      ...[...present].filter((one) => !seen.has(one)).map((one) => 'Tab does not reach ' + text(one)),
       ...unseen.map((one) => 'the focus is not seen on ' + text(one)),
     ];
   })()`);
