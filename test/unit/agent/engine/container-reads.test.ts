@@ -51,15 +51,19 @@ describe('its state', () => {
       expect(containerOf({ Status: 'created' }, {}, labels(wrong))).toBeUndefined();
     }
   });
-  test('P143, C81: labels have the execution, the proof and the cores, unless another version made it', () => {
-    const all = { 'berth.execution': '7', 'berth.id-proof': 'p'.repeat(43), 'berth.cores.min': '0.5' };
+  test('P143, C81: labels have the execution, a proof of usual form and the cores, unless another version made it', () => {
+    const all = { 'berth.execution': '7', 'berth.id-proof': 'a-proof_1', 'berth.cores.min': '0.5' };
     const limit = { NanoCpus: 1.5e9 };
     expect(containerOf({ Status: 'created' }, {}, labels(all), limit)).toMatchObject({
-      ...{ execution: 7, idProof: 'p'.repeat(43), cpu: { min: 0.5, max: null, limit: 1.5 } },
+      ...{ execution: 7, idProof: 'a-proof_1', cpu: { min: 0.5, max: null, limit: 1.5 } },
     });
     const max = { ...all, 'berth.cores.max': '2' };
     expect(containerOf({ Status: 'created' }, {}, labels(max))?.cpu).toEqual({ min: 0.5, max: 2, limit: 0 });
     expect(containerOf({ Status: 'created' })).toEqual({ ...key, state: 'created' });
+    for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)]) {
+      const found = containerOf({ Status: 'created' }, {}, labels({ ...all, 'berth.id-proof': text }));
+      expect(found).toMatchObject({ execution: 7, idProof: undefined });
+    }
   });
   test('P303: a port is shown if it has one number over all families', () => {
     const at = (...numbers: string[]) => numbers.map((HostPort) => ({ HostPort }));

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
-import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/agent.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
@@ -60,17 +59,6 @@ test('P144: a container without a proof counts as seen, and has none in hello', 
     highest: { execution: 6, service: 8 },
     idProofs: [proven(3, 2, 'three')],
   });
-});
-test('P143: a label with anything but a proof counts as none', () => {
-  const ofKey = { 'berth.service': '1', 'berth.generation': '1', 'berth.execution': '2' };
-  const labelled = (idProof: string) =>
-    readContainer({
-      ...{ Id: 'c1', HostConfig: {}, State: { Status: 'created' } },
-      Config: { Labels: { ...ofKey, 'berth.id-proof': idProof } },
-    } as never)?.idProof;
-  expect(labelled('a-proof_1')).toBe('a-proof_1');
-  for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)])
-    expect(labelled(text)).toBeUndefined();
 });
 test('P143, P144: a proof that is given again stays, and one of another database takes its place', () => {
   const dir = `${machine.folder}/logs`;
