@@ -256,19 +256,16 @@ test.each([
   ['1.1', { kind: 'values', values: { credentials: null } }, 'temporary'],
   ['1.1', { kind: 'refused', message: 'no' }, 'permanent'],
   ['1.1', { kind: 'unreachable', message: 'away' }, 'unreachable'],
-])(
-  'P232: a start with the credentials %j and the answer %j gets %j',
-  async (credentials, answer, expected) => {
-    const details: string[] = [];
-    const start = assignment(credentials === undefined ? {} : { credentials });
-    const at = { signal: new AbortController().signal, progress: (detail: string) => details.push(detail) };
-    const found = await pullCredentials(start, async () => answer as never, at).catch(({ kind }) => kind);
-    expect(found).toEqual(expected);
-    expect(details).toEqual(
-      expected === 'unreachable' ? ['waiting for the credentials of its registry: away'] : [],
-    );
-  },
-);
+])('P232: a start with credentials %j and the answer %j gets %j', async (credentials, answer, expected) => {
+  const details: string[] = [];
+  const start = assignment(credentials === undefined ? {} : { credentials });
+  const at = { signal: new AbortController().signal, progress: (detail: string) => details.push(detail) };
+  const found = await pullCredentials(start, async () => answer as never, at).catch(({ kind }) => kind);
+  expect(found).toEqual(expected);
+  expect(details).toEqual(
+    expected === 'unreachable' ? ['waiting for the credentials of its registry: away'] : [],
+  );
+});
 
 describe('images that this deployment pulled', () => {
   const removeUnused = (wanted: string[] = [], unusedMs = DAY_MS) =>

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
 import { type Engine, EngineError, type UsageSample } from '../../../../agent/engine/engine.ts';
 import { nextReadings, type Readings, runningContainerOf, totalOf } from '../../../../agent/host/usage.ts';
@@ -131,29 +131,24 @@ test('P50: only running containers are measured', () => {
   expect(runningContainerOf({ ...key, state: 'created' })).toEqual([]);
 });
 
-describe('an agent', () => {
-  let machine: AgentMachine;
-  beforeEach(() => {
-    machine = new AgentMachine();
-  });
-
-  test('P50: the agent reports the usage of its own containers with its signs of life', async () => {
-    const { engine } = machine;
-    engine.used.set('c1', sample(10_001, 2_500));
-    engine.used.set('not-ours', sample(10_001, 10_000));
-    const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
-    await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
-    expect(connection.reports().at(-1)?.usage).toEqual({ memoryBytes: MIB, cores: 0.25 });
-    engine.exit('c1', 0);
-    await eventually(() => connection.reports().at(-1)?.usage?.cores === 0);
-  });
-  test('P51: the agent starts and stops services and sends signs of life while the engine returns no usage', async () => {
-    machine.engine.usage = () => new Promise(() => {});
-    const connection = await machine.run([assignment()], { reportPeriodMs: 20 });
-    const before = connection.reports().length;
-    await eventually(() => connection.reports().length > before + 2);
-    connection.stop(assignment());
-    await connection.reported(1, 'gone');
-    expect(connection.reports().some(({ usage }) => usage?.cores)).toBe(false);
-  });
+test('P50: the agent reports the usage of its own containers with its signs of life', async () => {
+  const machine = new AgentMachine();
+  const { engine } = machine;
+  engine.used.set('c1', sample(10_001, 2_500));
+  engine.used.set('not-ours', sample(10_001, 10_000));
+  const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
+  await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
+  expect(connection.reports().at(-1)?.usage).toEqual({ memoryBytes: MIB, cores: 0.25 });
+  engine.exit('c1', 0);
+  await eventually(() => connection.reports().at(-1)?.usage?.cores === 0);
+});
+test('P51: the agent starts and stops services and sends signs of life while the engine returns no usage', async () => {
+  const machine = new AgentMachine();
+  machine.engine.usage = () => new Promise(() => {});
+  const connection = await machine.run([assignment()], { reportPeriodMs: 20 });
+  const before = connection.reports().length;
+  await eventually(() => connection.reports().length > before + 2);
+  connection.stop(assignment());
+  await connection.reported(1, 'gone');
+  expect(connection.reports().some(({ usage }) => usage?.cores)).toBe(false);
 });
