@@ -106,14 +106,18 @@ test('P44: all who want an image share its pull, which ends when none waits any 
   expect(await errorOf(pull(APP, { signal: AbortSignal.abort() }))).toMatchObject(cancelled);
 });
 
-test('P44: a pull that nobody waits for is ended at the engine, and the next one begins anew', async () => {
-  answers('silence', []);
+test.each<[string, Parameters<typeof answers>[0]]>([
+  ['at the engine', 'silence'],
+  ['while it waits for a second attempt', [{ error: 'dial tcp: no such host' }]],
+])('P44: a pull that nobody waits for is ended %s, and the next one begins anew', async (_, answer) => {
+  answers(answer, []);
+  const on = agent({ retryMs: 3_600_000 });
   const abort = new AbortController();
-  const waiting = errorOf(pull(APP, { signal: abort.signal }));
+  const waiting = errorOf(pull(APP, { signal: abort.signal, on }));
   await eventually(async () => created().length === 1);
   abort.abort();
-  await waiting;
-  await pull();
+  expect(await waiting).toMatchObject(failure('temporary'));
+  await pull(APP, { on });
   expect(created()).toHaveLength(2);
 });
 
@@ -130,17 +134,15 @@ test('P43: progress is reported at once, then once for each period, and at the e
   const layer = (current: number) => {
     return { id: 'a', status: 'Downloading', progressDetail: { current, total: 100e6 } };
   };
-  const details = async (progressEveryMs: number) => {
+  const details = async (progressEveryMs: number, ...layers: object[]) => {
     const seen: string[] = [];
-    answers([layer(10e6), layer(20e6), layer(30e6)]);
+    answers(layers);
     await pull(APP, { on: agent({ progressEveryMs }), progress: (detail) => seen.push(detail.slice(26)) });
     return seen;
   };
-  expect(await details(60_000)).toEqual(['10% of 100 MB', '30% of 100 MB']);
-  answers([layer(10e6)]);
-  const seen: string[] = [];
-  await pull(APP, { progress: (detail) => seen.push(detail) });
-  expect(seen).toHaveLength(1);
+  const seldom = await details(60_000, layer(10e6), layer(20e6), layer(30e6));
+  expect(seldom).toEqual(['10% of 100 MB', '30% of 100 MB']);
+  expect(await details(1, layer(10e6))).toEqual(['10% of 100 MB']);
 });
 
 test('P305: a registry that cannot be reached is tried a second time, and any other refusal is final', async () => {
@@ -164,15 +166,6 @@ test('P305: a registry that cannot be reached is tried a second time, and any ot
   expect(await errorOf(pull())).toMatchObject(failure('unreachable'));
   answers({ status: 404, body: { message: 'pull access denied' } });
   expect(await errorOf(pull())).toMatchObject(failure('permanent'));
-});
-
-test('P44: a wait for a second attempt ends with its pull', async () => {
-  answers([{ error: 'dial tcp: no such host' }]);
-  const abort = new AbortController();
-  const waiting = errorOf(pull(APP, { signal: abort.signal, on: agent({ retryMs: 3_600_000 }) }));
-  await eventually(async () => created().length === 1);
-  abort.abort();
-  expect(await waiting).toMatchObject(failure('temporary'));
 });
 
 test('P45, P234: what users read of a refusal has the remedy, and not their password', async () => {
