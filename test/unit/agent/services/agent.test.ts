@@ -18,6 +18,7 @@ beforeEach(() => {
 });
 
 const callsOf = (call: string) => engine.calls.filter((one) => one === call);
+const stuck = () => machine.rig.conditions.textOf('stuck-containers');
 const statesOf = (connection: PeerConnection) => connection.observations(1).map(({ state }) => state);
 
 test('P5: a container that was started while a refresh listed the containers does not count as gone', async () => {
@@ -58,16 +59,6 @@ test('P5: a stop ends the pull of an image that nothing else waits for', async (
   await connection.reported(1, 'gone');
 });
 
-test('P5: a stop that failed is retried without waiting for the periodic refresh', async () => {
-  let failures = 0;
-  engine.before = (call) => {
-    if (call.startsWith('stop') && failures++ === 0) throw new EngineError('temporary', 'busy');
-  };
-  const connection = await machine.run();
-  connection.stop(key);
-  await connection.reported(1, 'gone');
-});
-
 test('P33: a key that was given up is gone only when its container is, even if a sync names it', async () => {
   engine.refuse('stop', new EngineError('temporary', 'busy'));
   const connection = await machine.run();
@@ -85,7 +76,7 @@ test('P10: before the first sync any log may still grow, and after it only that 
   expect(machine.rig.agent.mayWrite(key)).toBe(false);
 });
 
-test('P315: a container that the engine refuses to remove is named at its service and its host, until it is gone', async () => {
+test('P5, P315: a container that the engine refuses to remove is named at its service and its host, until a retry succeeds', async () => {
   const connection = await machine.run();
   engine.refuse('remove', new EngineError('temporary', 'its volume is busy'));
   connection.stop(key);
@@ -93,7 +84,6 @@ test('P315: a container that the engine refuses to remove is named at its servic
     ...key,
     detail: 'the engine refuses to remove its container: its volume is busy',
   });
-  const stuck = () => machine.rig.conditions.textOf('stuck-containers');
   const failures = () => machine.rig.log.filter((line) => line.includes('step.failed'));
   expect(stuck()).toMatch(/services \(1\), .*: its volume is busy$/);
   expect(failures()).toHaveLength(1);
@@ -113,7 +103,6 @@ test('P328: a removal that hangs is named at its service and its host, until it 
     ...key,
     detail: expect.stringMatching(/^the engine was requested to remove its container: no answer yet/),
   });
-  const stuck = () => machine.rig.conditions.textOf('stuck-containers');
   expect(stuck()).toMatch(/services \(1\), .*: no answer yet/);
   expect(machine.rig.log.filter((line) => line.includes('step.hangs'))).toHaveLength(1);
   connection.start(assignment({ service: 2 }));
