@@ -87,7 +87,7 @@ test('H738: no label of an assignment hides one of Berth', () => {
   expect(optionsOf({ labels, owner: 'alice' }).Labels).toMatchObject(expected);
 });
 
-test('memory has a soft limit from min and a hard limit from max, without swap beyond it', () => {
+test('memory has a soft limit from min and a hard one from max without swap; shared memory is set only if wanted', () => {
   expect(hostConfigOf({ memoryMinBytes: 64e6, memoryMaxBytes: 128e6 })).toMatchObject({
     MemoryReservation: 64e6,
     Memory: 128e6,
@@ -102,8 +102,6 @@ test.each<[string, Partial<Assignment>, number]>([
   ['that it reserves, if that is more', { memoryMinBytes: 9 * GIB, memoryMaxBytes: 10 * GIB }, 9 * GIB],
 ])('C199: a container has the memory limit %s', (_, changes, limit) => {
   expect(hostConfigOf(changes)).toMatchObject({ Memory: limit, MemorySwap: limit });
-});
-test('a soft limit below the minimum of the engine is omitted, and shared memory is set only if it is wanted', () => {
   expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
   expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);
   expect(hostConfigOf()).not.toHaveProperty('ShmSize');
@@ -121,15 +119,13 @@ test('C162: cores are limited to those of the engine, and none to one that canno
   expect(config).not.toHaveProperty('NanoCpus');
 });
 
-test('P107: a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
+test('P107: a container is never privileged nor restarted, and has only the usual capabilities and those of the settings', () => {
   expect(hostConfigOf()).toMatchObject({
     Privileged: false,
     SecurityOpt: ['no-new-privileges'],
     PidsLimit: 4096,
     RestartPolicy: { Name: 'no' },
   });
-});
-test('P107: a container has only the usual capabilities, and those that the settings add', () => {
   const { CapDrop, CapAdd } = hostConfigOf();
   expect(CapDrop).toEqual(['ALL']);
   const usual = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETGID SETPCAP SETUID'.split(' ');

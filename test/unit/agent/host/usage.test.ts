@@ -20,14 +20,12 @@ const next = (before: Readings, a?: UsageSample, running = one) =>
 const first = next(none, sample(11_000, 5_000));
 const coresOf = (readings: Readings) => readings.get('a')?.cores;
 
-test('P50: the first sample gives the CPU time since the start of the container, and later ones that between two', () => {
+test('P50: the cores are those of the CPU time between two samples, and stay without one or if a clock was set back', () => {
   expect(coresOf(first)).toBe(0.5);
   expect(coresOf(next(first, sample(21_000, 20_000)))).toBe(1.5);
   expect(coresOf(next(next(first), sample(31_000, 25_000)))).toBe(1);
   // A counter that was reset counts from zero.
   expect(coresOf(next(first, sample(21_000, 2_000)))).toBe(0.2);
-});
-test('P50: the cores stay as they were if a clock was set back or no sample arrived', () => {
   expect(coresOf(next(first, sample(9_000, 6_000)))).toBe(0.5);
   expect(coresOf(next(first, sample(11_000, 6_000)))).toBe(0.5);
   expect(coresOf(next(none, sample(500, 100)))).toBe(0);
