@@ -173,10 +173,7 @@ test('P191: BERTH_URL may list several control planes, and each must be a URL', 
     ['https://one.example,nonsense', 'BERTH_URL must be a URL like'],
     [',', 'BERTH_URL must be a URL like'],
     [Array(9).fill('https://one.example').join(), 'up to 8 of them'],
-    [
-      'https://one.example,http://two.example',
-      'BERTH_URL=http://two.example/ is on another machine and not encrypted',
-    ],
+    ['https://one.example,http://two.example', 'http://two.example/ is on another machine and not encrypted'],
   ])
     expect(problemsOf({ BERTH_URL: text })).toContain(problem);
 });

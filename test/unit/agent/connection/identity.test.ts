@@ -106,10 +106,8 @@ test('P21: the key is a file with mode 0600 in a folder with mode 0700, even if 
   await open({ BERTH_JOIN_TOKEN: 'any' });
   await chmod(`${folder}/test/identity`, 0o755);
   await joined();
-  const modes = [await stat(keyFile()), await stat(`${folder}/test/identity`)].map(
-    ({ mode }) => mode & 0o777,
-  );
-  expect(modes).toEqual([0o600, 0o700]);
+  const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+  expect([await modeOf(keyFile()), await modeOf(`${folder}/test/identity`)]).toEqual([0o600, 0o700]);
   await chmod(keyFile(), 0o640);
   await expect(open({})).rejects.toThrow(/chmod 600/);
   await chmod(keyFile(), 0o600);

@@ -257,9 +257,7 @@ test('P10: its output is requested with times, from the wanted one on, until the
 });
 
 test('P303: each port of the host is another one, and free again', async () => {
-  const wanted = Array.from({ length: 4 }, (_, at) => ({
-    protocol: at % 2 === 0 ? ('tcp' as const) : ('udp' as const),
-  }));
+  const wanted = (['tcp', 'udp', 'tcp', 'udp'] as const).map((protocol) => ({ protocol }));
   const first = await freeHostPorts(wanted);
   expect(new Set([first[0], first[2]]).size + new Set([first[1], first[3]]).size).toBe(4);
   expect(await freeHostPorts([])).toEqual([]);

@@ -47,9 +47,7 @@ const claims = fc.array(
 );
 const hosts = fc.oneof(thousandths(64), fc.integer({ min: 1, max: 256 }));
 const holds = (property: (claims: CpuClaim[], limits: number[], cores: number) => void) =>
-  fc.assert(
-    fc.property(claims, hosts, (requested, cores) => property(requested, sharesOf(requested, cores), cores)),
-  );
+  fc.assert(fc.property(claims, hosts, (all, cores) => property(all, sharesOf(all, cores), cores)));
 /** The effective reservation: the smallest limit of the engine is 0.01. */
 const floor = ({ min }: CpuClaim) => Math.max(min, 0.01);
 
@@ -130,10 +128,8 @@ test('C212: limits stay within the host, and beyond a share only if nobody else 
         owner,
         one: claim(min, above === null ? null : min + above),
       }));
-      const limits = limitsOf(
-        claims.map(({ one, owner }) => [one, shares[owner]]),
-        cores,
-      );
+      const claimsOfOwners = claims.map(({ one, owner }): Given => [one, shares[owner]]);
+      const limits = limitsOf(claimsOfOwners, cores);
       const floors = claims.map(({ one }) => Math.max(one.min, 0.01));
       expect(sum(limits)).toBeLessThanOrEqual(Math.max(cores, sum(floors)) + 1e-6);
       for (const [at, limit] of limits.entries()) expect(limit).toBeGreaterThanOrEqual(floors[at] ?? 0);

@@ -154,9 +154,7 @@ test('P305: a registry that cannot be reached is tried a second time, and any ot
     failure('temporary', `registry reg.example can't be reached`),
   );
   expect(created()).toHaveLength(4);
-  expect(await refused('received unexpected HTTP status: 503 Service Unavailable')).toMatchObject(
-    failure('temporary'),
-  );
+  expect(await refused('received unexpected HTTP status: 503')).toMatchObject(failure('temporary'));
   expect(await refused('manifest unknown')).toMatchObject({
     kind: 'permanent',
     message: `pulling ${APP}: manifest unknown`,
@@ -185,9 +183,7 @@ test('P45, P234: what users read of a refusal has the remedy, and not their pass
 test('P232, P233: credentials for another registry are not used, nor is a registry that the settings forbid', async () => {
   answers([]);
   expect(await errorOf(pull('web', { by: ALICE }))).toMatchObject(failure('permanent', 'another registry'));
-  expect(await errorOf(pull('other.example/x:1'))).toMatchObject({
-    message: expect.stringContaining('pulls only from'),
-  });
+  expect(await errorOf(pull('other.example/x:1'))).toMatchObject(failure('permanent', 'pulls only from'));
   expect(created()).toEqual([]);
 });
 

@@ -127,6 +127,7 @@ test('P30, P32: an expiry names the services that the last sync left alone, even
 const both = [assignment(), assignment({ service: 7 })];
 const running = () => machine.run(both, { leaseMs: LEASE_MS });
 const services = () => [...engine.containers.values()].map(({ service }) => service);
+const givenUp = (service: number) => ({ service, generation: 1, state: 'gone', lapsed: true });
 const isLogged = (word: string) => machine.rig.log.some((line) => line.includes(word));
 const expire = () => {
   pass(LEASE_MS);
@@ -144,9 +145,7 @@ test('P33: an agent whose lease has expired removes its containers, preserves th
   // The disk may refuse the marks.
   await mkdir(`${machine.folder}/data/1/1.lapsed`);
   const { inventory, leaseMs } = await (await lapse(connection)).hello();
-  expect(inventory).toEqual(
-    [1, 7].map((service) => ({ service, generation: 1, state: 'gone', lapsed: true })),
-  );
+  expect(inventory).toEqual([givenUp(1), givenUp(7)]);
   expect(leaseMs).toBe(LEASE_MS);
   expect(isLogged('lapsed-mark.write-failed')).toBe(true);
   const file = await machine.rig.output.open({ service: 1, generation: 1 });
@@ -175,7 +174,7 @@ test('P33: a key that was given up while its start failed counts as given up', a
   await eventually(() => engine.containers.size === 0);
   connection.terminate();
   const { inventory } = await (await machine.rig.peer.connection(2)).hello();
-  expect(inventory).toEqual([{ service: 1, generation: 1, state: 'gone', lapsed: true }]);
+  expect(inventory).toEqual([givenUp(1)]);
 });
 test('P5, P60: a key that has a container keeps its mark, even if its gone was acknowledged', async () => {
   await running();

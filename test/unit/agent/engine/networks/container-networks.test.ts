@@ -69,10 +69,8 @@ test('P92: a sub-network overlaps none of other networks, and on its own machine
     failure('temporary', 'no sub-network /26 is free in BERTH_AGENT_SUBNETS=198.18.0.0/26'),
   );
   const [device = ''] = Object.values(created[0]?.Options ?? {}) as string[];
-  const again = await networkRig({
-    local: true,
-    routes: async () => [{ ...subnet('198.18.0.0/26'), device }],
-  });
+  const routesOf = async () => [{ ...subnet('198.18.0.0/26'), device }];
+  const again = await networkRig({ local: true, routes: routesOf });
   await again.networks.join(alice);
   expect(again.created[0]?.IPAM).toEqual(created[0]?.IPAM);
 });
