@@ -24,9 +24,6 @@ test.each<[string, CpuClaim[], cores: number, limits: number[]]>([
     2,
     [0.6, 0.75, 0.65],
   ],
-  ['a service that has reserved its max gets no more, even alone', [claim(1, 1)], 8, [1]],
-  ['each service has its reservation if nothing is left', [claim(1.5), claim(0.5)], 2, [1.5, 0.5]],
-  ['or less than nothing', [claim(1.5), claim(1.005)], 2, [1.5, 1.005]],
   ['a limit is never below the minimum of the engine', [claim(2), claim(0, 0), claim(0)], 2, [2, 0.01, 0.01]],
   ['a share is rounded down to hundredths', [claim(0.1), claim(0.1), claim(0.1)], 2, [0.66, 0.66, 0.66]],
 ])('C80: of the limits, %s', (_, claims, cores, limits) => {
