@@ -18,7 +18,8 @@ const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
 const withLimits = (limits: object) => ({ BERTH_LIMITS: JSON.stringify(limits) });
 const range = (first: number, bits: number) => ({ first, bits });
 
-test('every setting has a default', () => {
+test('every setting has a default, also an empty one', () => {
+  expect(read({ BERTH_AGENT_NAME: '', BERTH_DEPLOYMENT_NAME: '' })).toEqual(read());
   expect(read()).toMatchObject({
     urls: [new URL('http://127.0.0.1:5001')],
     deployment: 'local',
@@ -50,12 +51,6 @@ test('every setting has a default', () => {
   });
   expect(read({ BERTH_DATA_DIR: '/data' }).dataDir).toBe('/data/agent');
 });
-test('an empty setting counts as unset', () => {
-  expect(read({ BERTH_AGENT_NAME: '', BERTH_DEPLOYMENT_NAME: '' })).toMatchObject({
-    name: 'node1',
-    deployment: 'local',
-  });
-});
 test('P106: the default address is that of the default route; ports listen there if it is of this machine, else on all', () => {
   const BERTH_URL = 'https://berth.example';
   const at = (env: NodeJS.ProcessEnv) => read({ BERTH_URL, ...env });
@@ -71,12 +66,9 @@ test.each([
   ['https://[::1]:5001', '127.0.0.2'],
   ['http://127.0.0.2:5001', '127.0.0.3'],
   ['http://127.0.0.3:5001,http://127.0.0.2:5001', '127.0.0.4'],
-])(
-  'P106, P317: behind a control plane on loopback (%s) ports listen at another address of it, %s',
-  (BERTH_URL, address) => {
-    expect(read({ BERTH_URL })).toMatchObject({ address, bind: address });
-  },
-);
+])('P106, P317: behind a control plane at %s ports listen at another address, %s', (BERTH_URL, address) => {
+  expect(read({ BERTH_URL })).toMatchObject({ address, bind: address });
+});
 test('P106: ports listen at 127.0.0.1 where loopback has no other address, unless one is added', () => {
   const env = { BERTH_URL: 'http://localhost:5001' };
   const mac = { ...machine, hasWholeLoopback: false };
@@ -90,7 +82,7 @@ test('P106: ports listen at 127.0.0.1 where loopback has no other address, unles
   const DOCKER_HOST = 'tcp://127.0.0.1:2375';
   expect(read({ ...env, DOCKER_HOST })).toMatchObject({ address: '127.0.0.1', bind: null });
 });
-test('P106: the address to listen on can be set, and is advertised unless another is set', () => {
+test('P106: the address to listen on can be set, and is advertised unless another is set, which must be reachable', () => {
   const env = { BERTH_URL: 'https://berth.example', BERTH_AGENT_BIND: '192.168.1.5' };
   for (const [changes, address, bind] of [
     [{}, '192.168.1.5', '192.168.1.5'],
@@ -100,8 +92,6 @@ test('P106: the address to listen on can be set, and is advertised unless anothe
     [{ BERTH_AGENT_BIND: '0:0::' }, '10.0.0.5', null],
   ] as const)
     expect(read({ ...env, ...changes })).toMatchObject({ address, bind });
-});
-test('P106: an address to listen on is refused if the advertised one could not be reached', () => {
   expect(problemsOf({ BERTH_AGENT_BIND: '10.0.0.5', BERTH_AGENT_ADDRESS: '192.168.1.5' })).toMatch(
     /BERTH_AGENT_ADDRESS 192\.168\.1\.5 is an address of this machine on which no published port listens/,
   );
@@ -160,6 +150,19 @@ test.each([
   for (const one of wrong)
     expect(problemsOf(withLimits({ [limit]: one }))).toContain(`BERTH_LIMITS.${limit} ${message}`);
 });
+test('P141: an agent connects to another machine by http only if its settings allow it', () => {
+  expect(problemsOf({ BERTH_URL: 'http://192.0.2.1:5001' })).toMatch(
+    /BERTH_URL=http:\/\/192\.0\.2\.1:5001\/ is on another machine.*BERTH_AGENT_WITHOUT=encryption/,
+  );
+  for (const [BERTH_URL, BERTH_AGENT_WITHOUT] of [
+    ['http://192.0.2.1:5001', 'encryption'],
+    ['https://192.0.2.1', ''],
+    ['http://127.0.0.1:5001', ''],
+    ['http://[::1]:5001', ''],
+    ['http://localhost:5001', ''],
+  ] as const)
+    expect(read({ BERTH_URL, BERTH_AGENT_WITHOUT }).urls.join()).toContain(BERTH_URL);
+});
 test('P191: BERTH_URL may list several control planes, and each must be a URL', () => {
   const BERTH_URL = 'https://one.example, https://two.example:5001/berth';
   expect(read({ BERTH_URL }).urls.map(({ href }) => href)).toEqual([
@@ -170,10 +173,7 @@ test('P191: BERTH_URL may list several control planes, and each must be a URL', 
     ['https://one.example,nonsense', 'BERTH_URL must be a URL like'],
     [',', 'BERTH_URL must be a URL like'],
     [Array(9).fill('https://one.example').join(), 'up to 8 of them'],
-    [
-      'https://one.example,http://two.example',
-      'BERTH_URL=http://two.example/ is on another machine and not encrypted',
-    ],
+    ['https://one.example,http://two.example', 'http://two.example/ is on another machine and not encrypted'],
   ])
     expect(problemsOf({ BERTH_URL: text })).toContain(problem);
 });

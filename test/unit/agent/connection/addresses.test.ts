@@ -89,11 +89,8 @@ test('P191: the agent pauses after each round, and not after each address', asyn
   expect(closed.slice(0, 4).map(({ waitMs }) => waitMs)).toEqual([0, 125, 0, 250]);
 });
 
-const body = {
-  deployment: 'test',
-  name: 'node1',
-  publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'x' },
-} as const;
+const publicKey = { kty: 'OKP', crv: 'Ed25519', x: 'x' } as const;
+const body = { deployment: 'test', name: 'node1', publicKey };
 
 test('P191: a registration tries one address after the other, and its error has the reason of each', async () => {
   const dead = new URL('http://127.0.0.1:1');

@@ -28,6 +28,7 @@ let url: string;
 /** True if the answers to registrations are lost. */
 let lossy = false;
 const log: string[] = [];
+const write: Logger = (event, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
 
 beforeEach(async () => {
   folder = await testFolder();
@@ -50,15 +51,12 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 /** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
-  const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
 }
 
 /** Tries to connect until the control plane refuses the agent, or the test ends. */
-function connect(identity: HostIdentity): Promise<void> {
-  const write: Logger = (event, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
-  return dial([new URL(url)], { identity, log: write }).connected;
-}
+const connect = (identity: HostIdentity): Promise<void> =>
+  dial([new URL(url)], { identity, log: write }).connected;
 
 /** Joins as an agent with a new token does. */
 async function joined(env: NodeJS.ProcessEnv = {}): Promise<HostIdentity> {
@@ -108,10 +106,8 @@ test('P21: the key is a file with mode 0600 in a folder with mode 0700, even if 
   await open({ BERTH_JOIN_TOKEN: 'any' });
   await chmod(`${folder}/test/identity`, 0o755);
   await joined();
-  const modes = [await stat(keyFile()), await stat(`${folder}/test/identity`)].map(
-    ({ mode }) => mode & 0o777,
-  );
-  expect(modes).toEqual([0o600, 0o700]);
+  const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+  expect([await modeOf(keyFile()), await modeOf(`${folder}/test/identity`)]).toEqual([0o600, 0o700]);
   await chmod(keyFile(), 0o640);
   await expect(open({})).rejects.toThrow(/chmod 600/);
   await chmod(keyFile(), 0o600);

@@ -6,14 +6,7 @@ import { secretsFrom } from '../../../../agent/connection/secrets.ts';
 import type { FetchSecrets } from '../../../../agent/engine/folders/start-secrets.ts';
 import { serving } from '../../../support/tools/serving.ts';
 
-const KEY = { service: 1, generation: 1 };
-interface Answer {
-  status: number;
-  body: string;
-  headers?: Record<string, string>;
-}
-
-let answer: Answer;
+let answer: { status: number; body: string; headers?: Record<string, string> };
 let requests: number;
 let nowMs: number;
 let fetchSecrets: FetchSecrets;
@@ -29,7 +22,7 @@ beforeEach(async () => {
   fetchSecrets = secretsFrom({ addresses, identity }, 'test', () => nowMs);
 });
 
-const fetched = () => fetchSecrets(KEY, new AbortController().signal);
+const fetched = () => fetchSecrets({ service: 1, generation: 1 }, new AbortController().signal);
 
 test('P222: a refusal of the control plane is final, and a 400 of anything between is not', async () => {
   answer = { status: 400, body: '{"message":"There is no secret A."}' };

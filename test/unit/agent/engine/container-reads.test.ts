@@ -51,15 +51,19 @@ describe('its state', () => {
       expect(containerOf({ Status: 'created' }, {}, labels(wrong))).toBeUndefined();
     }
   });
-  test('P143, C81: labels have the execution, the proof and the cores, unless another version made it', () => {
-    const all = { 'berth.execution': '7', 'berth.id-proof': 'p'.repeat(43), 'berth.cores.min': '0.5' };
+  test('P143, C81: labels have the execution, a proof of usual form and the cores, unless another version made it', () => {
+    const all = { 'berth.execution': '7', 'berth.id-proof': 'a-proof_1', 'berth.cores.min': '0.5' };
     const limit = { NanoCpus: 1.5e9 };
     expect(containerOf({ Status: 'created' }, {}, labels(all), limit)).toMatchObject({
-      ...{ execution: 7, idProof: 'p'.repeat(43), cpu: { min: 0.5, max: null, limit: 1.5 } },
+      ...{ execution: 7, idProof: 'a-proof_1', cpu: { min: 0.5, max: null, limit: 1.5 } },
     });
     const max = { ...all, 'berth.cores.max': '2' };
     expect(containerOf({ Status: 'created' }, {}, labels(max))?.cpu).toEqual({ min: 0.5, max: 2, limit: 0 });
     expect(containerOf({ Status: 'created' })).toEqual({ ...key, state: 'created' });
+    for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)]) {
+      const found = containerOf({ Status: 'created' }, {}, labels({ ...all, 'berth.id-proof': text }));
+      expect(found).toMatchObject({ execution: 7, idProof: undefined });
+    }
   });
   test('P303: a port is shown if it has one number over all families', () => {
     const at = (...numbers: string[]) => numbers.map((HostPort) => ({ HostPort }));
@@ -253,9 +257,7 @@ test('P10: its output is requested with times, from the wanted one on, until the
 });
 
 test('P303: each port of the host is another one, and free again', async () => {
-  const wanted = Array.from({ length: 4 }, (_, at) => ({
-    protocol: at % 2 === 0 ? ('tcp' as const) : ('udp' as const),
-  }));
+  const wanted = (['tcp', 'udp', 'tcp', 'udp'] as const).map((protocol) => ({ protocol }));
   const first = await freeHostPorts(wanted);
   expect(new Set([first[0], first[2]]).size + new Set([first[1], first[3]]).size).toBe(4);
   expect(await freeHostPorts([])).toEqual([]);

@@ -9,6 +9,7 @@ import { label } from '../../../../agent/engine/labels.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
+const GIB = 2 ** 30;
 const around: Surroundings = {
   deployment: 'blue',
   host: 'node1',
@@ -17,7 +18,7 @@ const around: Surroundings = {
   bind: null,
   capabilities: [],
   etcFiles: 'read-only',
-  memoryBytes: 8 * 2 ** 30,
+  memoryBytes: 8 * GIB,
   nanoCpus: 1.5e9,
   rotatedLogBytes: null,
   init: true,
@@ -86,26 +87,21 @@ test('H738: no label of an assignment hides one of Berth', () => {
   expect(optionsOf({ labels, owner: 'alice' }).Labels).toMatchObject(expected);
 });
 
-test('memory has a soft limit from min and a hard limit from max, without swap beyond it', () => {
+test('memory has a soft limit from min and a hard one from max without swap; shared memory is set only if wanted', () => {
   expect(hostConfigOf({ memoryMinBytes: 64e6, memoryMaxBytes: 128e6 })).toMatchObject({
     MemoryReservation: 64e6,
     Memory: 128e6,
     MemorySwap: 128e6,
   });
 });
-test.each<[string, number | null, number]>([
-  ['of the assignment', 64e6, 64e6],
-  ['of all that the host offers, if the assignment has none', null, 8 * 2 ** 30],
-  ['of all that the host offers, for 0, which means no limit to the engine', 0, 8 * 2 ** 30],
-  ['of all that the host offers, if the assignment has a higher one', 2 ** 40, 8 * 2 ** 30],
-])('C199: a container has the memory limit %s', (_, memoryMaxBytes, limit) => {
-  expect(hostConfigOf({ memoryMaxBytes })).toMatchObject({ Memory: limit, MemorySwap: limit });
-});
-test('C199: a container has at least the memory that it reserves, if the host offers less by now', () => {
-  const reserved = { memoryMinBytes: 9 * 2 ** 30, memoryMaxBytes: 10 * 2 ** 30 };
-  expect(hostConfigOf(reserved).Memory).toBe(9 * 2 ** 30);
-});
-test('a soft limit below the minimum of the engine is omitted, and shared memory is set only if it is wanted', () => {
+test.each<[string, Partial<Assignment>, number]>([
+  ['of the assignment', { memoryMaxBytes: 64e6 }, 64e6],
+  ['of all that the host offers, if the assignment has none', { memoryMaxBytes: null }, 8 * GIB],
+  ['of all that the host offers, for 0, no limit to the engine', { memoryMaxBytes: 0 }, 8 * GIB],
+  ['of all that the host offers, if that is less', { memoryMaxBytes: 2 ** 40 }, 8 * GIB],
+  ['that it reserves, if that is more', { memoryMinBytes: 9 * GIB, memoryMaxBytes: 10 * GIB }, 9 * GIB],
+])('C199: a container has the memory limit %s', (_, changes, limit) => {
+  expect(hostConfigOf(changes)).toMatchObject({ Memory: limit, MemorySwap: limit });
   expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
   expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);
   expect(hostConfigOf()).not.toHaveProperty('ShmSize');
@@ -123,15 +119,13 @@ test('C162: cores are limited to those of the engine, and none to one that canno
   expect(config).not.toHaveProperty('NanoCpus');
 });
 
-test('P107: a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
+test('P107: a container is never privileged nor restarted, and has only the usual capabilities and those of the settings', () => {
   expect(hostConfigOf()).toMatchObject({
     Privileged: false,
     SecurityOpt: ['no-new-privileges'],
     PidsLimit: 4096,
     RestartPolicy: { Name: 'no' },
   });
-});
-test('P107: a container has only the usual capabilities, and those that the settings add', () => {
   const { CapDrop, CapAdd } = hostConfigOf();
   expect(CapDrop).toEqual(['ALL']);
   const usual = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETGID SETPCAP SETUID'.split(' ');

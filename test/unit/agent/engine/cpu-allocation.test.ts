@@ -24,9 +24,6 @@ test.each<[string, CpuClaim[], cores: number, limits: number[]]>([
     2,
     [0.6, 0.75, 0.65],
   ],
-  ['a service that has reserved its max gets no more, even alone', [claim(1, 1)], 8, [1]],
-  ['each service has its reservation if nothing is left', [claim(1.5), claim(0.5)], 2, [1.5, 0.5]],
-  ['or less than nothing', [claim(1.5), claim(1.005)], 2, [1.5, 1.005]],
   ['a limit is never below the minimum of the engine', [claim(2), claim(0, 0), claim(0)], 2, [2, 0.01, 0.01]],
   ['a share is rounded down to hundredths', [claim(0.1), claim(0.1), claim(0.1)], 2, [0.66, 0.66, 0.66]],
 ])('C80: of the limits, %s', (_, claims, cores, limits) => {
@@ -47,13 +44,11 @@ const claims = fc.array(
 );
 const hosts = fc.oneof(thousandths(64), fc.integer({ min: 1, max: 256 }));
 const holds = (property: (claims: CpuClaim[], limits: number[], cores: number) => void) =>
-  fc.assert(
-    fc.property(claims, hosts, (requested, cores) => property(requested, sharesOf(requested, cores), cores)),
-  );
+  fc.assert(fc.property(claims, hosts, (all, cores) => property(all, sharesOf(all, cores), cores)));
 /** The effective reservation: the smallest limit of the engine is 0.01. */
 const floor = ({ min }: CpuClaim) => Math.max(min, 0.01);
 
-test('C80: each service is within its reservation and its max, all within the host, and nothing is left that one could use', () => {
+test('C80: each service is within its reservation and its max, and the rest of the host is divided equally', () => {
   holds((requested, limits, cores) => {
     const reserved = requested.map(floor);
     for (const [at, { max }] of requested.entries()) {
@@ -65,8 +60,6 @@ test('C80: each service is within its reservation and its max, all within the ho
     const wanting = requested.filter(({ max }, at) => max === null || max - (limits[at] ?? 0) > 0.01);
     if (wanting.length > 0) expect(sum(limits)).toBeGreaterThan(cores - 0.01 * requested.length - 1e-6);
   });
-});
-test('C80: every service below its max has the same amount above its reservation, in any order, apart from rounding', () => {
   holds((requested, limits, cores) => {
     const extras = requested.map((one, at) => (limits[at] ?? 0) - floor(one));
     const most = Math.max(...extras);
@@ -110,13 +103,6 @@ test('C212: the services of a share together get its cores, divided equally, and
   for (const [name, given, cores, limits] of cases)
     expect([name, ...limitsOf(given, cores)]).toEqual([name, ...limits]);
 });
-test('C212: many containers of one user take no more from another user than one', () => {
-  const one = share(1);
-  const many = Array.from({ length: 20 }, (): Given => [claim(0.01), one]);
-  const [other = 0, ...limits] = limitsOf([[claim(0.5), share(2)], ...many], 2);
-  expect(sum(limits)).toBeLessThanOrEqual(1 + 1e-9);
-  expect(other).toBeGreaterThanOrEqual(1);
-});
 
 const given = fc.array(
   fc.record({
@@ -139,10 +125,8 @@ test('C212: limits stay within the host, and beyond a share only if nobody else 
         owner,
         one: claim(min, above === null ? null : min + above),
       }));
-      const limits = limitsOf(
-        claims.map(({ one, owner }) => [one, shares[owner]]),
-        cores,
-      );
+      const claimsOfOwners = claims.map(({ one, owner }): Given => [one, shares[owner]]);
+      const limits = limitsOf(claimsOfOwners, cores);
       const floors = claims.map(({ one }) => Math.max(one.min, 0.01));
       expect(sum(limits)).toBeLessThanOrEqual(Math.max(cores, sum(floors)) + 1e-6);
       for (const [at, limit] of limits.entries()) expect(limit).toBeGreaterThanOrEqual(floors[at] ?? 0);

@@ -50,6 +50,8 @@ const answerTo = (wanted: RegExp, ...answers: (object | undefined)[]) => {
   engine.instead = (request) =>
     wanted.test(request) ? ((answers.length > 1 ? answers.shift() : answers[0]) as never) : undefined;
 };
+/** Of health checks. */
+const times = { intervalMs: 60_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 const endedAt = (agoMs: number) => new Date(Date.now() - agoMs).toISOString();
 const exit = (id: string, ExitCode: number) =>
   engine.set(id, { Status: 'exited', ExitCode, StartedAt: endedAt(61_000), FinishedAt: endedAt(60_000) });
@@ -161,7 +163,6 @@ describe('a container', () => {
   test('P210: its health is found while it runs, reported, and forgotten when it has ended or gone', async () => {
     const port = await serving(createServer((_, response) => void response.end()));
     const local = agentEngine({ local: true });
-    const times = { intervalMs: 60_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
     const health = { kind: 'tcp' as const, port, ...times };
     const changed: string[] = [];
     const watch = await local.watch((id) => changed.push(id));
@@ -232,7 +233,6 @@ describe('a container', () => {
     );
     expect(await errorOf(create({ image: 'other:1' }))).toMatchObject({ kind: 'permanent' });
     expect(await errorOf(create({ image: 'own:1' }))).toMatchObject({ kind: 'image-missing' });
-    const times = { intervalMs: 60_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
     for (const kind of ['http', 'tcp'] as const) {
       const health = { kind, port: 1, path: '/', ...times };
       expect((await errorOf(create({ health }))).message).toContain(`cannot check by ${kind}`);
@@ -246,15 +246,12 @@ describe('a container', () => {
     expect(engine.containers.size).toBe(1);
     // An earlier process made it, and ended before it looked.
     engine.images[0]?.RepoTags?.push('private.berth.invalid/a/b/c:1.1');
-    for (const [mayReplace, calls] of [
-      [false, []],
-      [true, ['clear']],
-    ] as const) {
+    for (const mayReplace of [false, true]) {
       const mark = markAt();
       const container = made([...engine.containers.keys()][0]);
       const started = agentEngine().start(assignment(), container.Id, 1, mayReplace, mark);
       expect(await errorOf(started)).toMatchObject({ kind: 'temporary' });
-      expect(mark.calls).toEqual(calls);
+      expect(mark.calls).toEqual(mayReplace ? ['clear'] : []);
       expect(engine.containers.size).toBe(0);
       engine.containers.set(container.Id, container);
     }
@@ -277,8 +274,8 @@ describe('a container', () => {
 });
 
 describe('a start', () => {
-  const start = (id: string, mayReplace = true, mark = markAt(), on = agent) =>
-    on.start(assignment(), id, 1, mayReplace, mark);
+  const start = (id: string, mayReplace = true, mark = markAt()) =>
+    agent.start(assignment(), id, 1, mayReplace, mark);
 
   test('P303: on ports that are taken it has others, five times in all, in a container that has not run', async () => {
     const { id } = await create();
@@ -400,14 +397,11 @@ describe('host folders', () => {
     expect(proofs()).toBe(1);
     const fails = (answer: object) => (request: string) =>
       request.endsWith('start') ? (answer as typeof TROUBLE) : pinnable(request);
-    for (const [answer, count] of [
-      [TROUBLE, 1],
-      [NO_PIN, 2],
-    ] as const) {
+    for (const answer of [TROUBLE, NO_PIN]) {
       engine.instead = fails(answer);
       await errorOf(on.start(assignment({ volumes }), id, 1, false));
       await on.remove((await create({ service: 2, volumes }, on)).id);
-      expect(proofs()).toBe(count);
+      expect(proofs()).toBe(answer === NO_PIN ? 2 : 1);
     }
     (await on.watch(() => {})).close();
     await on.remove((await create({ service: 3, volumes }, on)).id);

@@ -106,14 +106,18 @@ test('P44: all who want an image share its pull, which ends when none waits any 
   expect(await errorOf(pull(APP, { signal: AbortSignal.abort() }))).toMatchObject(cancelled);
 });
 
-test('P44: a pull that nobody waits for is ended at the engine, and the next one begins anew', async () => {
-  answers('silence', []);
+test.each<[string, Parameters<typeof answers>[0]]>([
+  ['at the engine', 'silence'],
+  ['while it waits for a second attempt', [{ error: 'dial tcp: no such host' }]],
+])('P44: a pull that nobody waits for is ended %s, and the next one begins anew', async (_, answer) => {
+  answers(answer, []);
+  const on = agent({ retryMs: 3_600_000 });
   const abort = new AbortController();
-  const waiting = errorOf(pull(APP, { signal: abort.signal }));
+  const waiting = errorOf(pull(APP, { signal: abort.signal, on }));
   await eventually(async () => created().length === 1);
   abort.abort();
-  await waiting;
-  await pull();
+  expect(await waiting).toMatchObject(failure('temporary'));
+  await pull(APP, { on });
   expect(created()).toHaveLength(2);
 });
 
@@ -130,17 +134,15 @@ test('P43: progress is reported at once, then once for each period, and at the e
   const layer = (current: number) => {
     return { id: 'a', status: 'Downloading', progressDetail: { current, total: 100e6 } };
   };
-  const details = async (progressEveryMs: number) => {
+  const details = async (progressEveryMs: number, ...layers: object[]) => {
     const seen: string[] = [];
-    answers([layer(10e6), layer(20e6), layer(30e6)]);
+    answers(layers);
     await pull(APP, { on: agent({ progressEveryMs }), progress: (detail) => seen.push(detail.slice(26)) });
     return seen;
   };
-  expect(await details(60_000)).toEqual(['10% of 100 MB', '30% of 100 MB']);
-  answers([layer(10e6)]);
-  const seen: string[] = [];
-  await pull(APP, { progress: (detail) => seen.push(detail) });
-  expect(seen).toHaveLength(1);
+  const seldom = await details(60_000, layer(10e6), layer(20e6), layer(30e6));
+  expect(seldom).toEqual(['10% of 100 MB', '30% of 100 MB']);
+  expect(await details(1, layer(10e6))).toEqual(['10% of 100 MB']);
 });
 
 test('P305: a registry that cannot be reached is tried a second time, and any other refusal is final', async () => {
@@ -152,9 +154,7 @@ test('P305: a registry that cannot be reached is tried a second time, and any ot
     failure('temporary', `registry reg.example can't be reached`),
   );
   expect(created()).toHaveLength(4);
-  expect(await refused('received unexpected HTTP status: 503 Service Unavailable')).toMatchObject(
-    failure('temporary'),
-  );
+  expect(await refused('received unexpected HTTP status: 503')).toMatchObject(failure('temporary'));
   expect(await refused('manifest unknown')).toMatchObject({
     kind: 'permanent',
     message: `pulling ${APP}: manifest unknown`,
@@ -164,15 +164,6 @@ test('P305: a registry that cannot be reached is tried a second time, and any ot
   expect(await errorOf(pull())).toMatchObject(failure('unreachable'));
   answers({ status: 404, body: { message: 'pull access denied' } });
   expect(await errorOf(pull())).toMatchObject(failure('permanent'));
-});
-
-test('P44: a wait for a second attempt ends with its pull', async () => {
-  answers([{ error: 'dial tcp: no such host' }]);
-  const abort = new AbortController();
-  const waiting = errorOf(pull(APP, { signal: abort.signal, on: agent({ retryMs: 3_600_000 }) }));
-  await eventually(async () => created().length === 1);
-  abort.abort();
-  expect(await waiting).toMatchObject(failure('temporary'));
 });
 
 test('P45, P234: what users read of a refusal has the remedy, and not their password', async () => {
@@ -192,9 +183,7 @@ test('P45, P234: what users read of a refusal has the remedy, and not their pass
 test('P232, P233: credentials for another registry are not used, nor is a registry that the settings forbid', async () => {
   answers([]);
   expect(await errorOf(pull('web', { by: ALICE }))).toMatchObject(failure('permanent', 'another registry'));
-  expect(await errorOf(pull('other.example/x:1'))).toMatchObject({
-    message: expect.stringContaining('pulls only from'),
-  });
+  expect(await errorOf(pull('other.example/x:1'))).toMatchObject(failure('permanent', 'pulls only from'));
   expect(created()).toEqual([]);
 });
 
@@ -256,19 +245,16 @@ test.each([
   ['1.1', { kind: 'values', values: { credentials: null } }, 'temporary'],
   ['1.1', { kind: 'refused', message: 'no' }, 'permanent'],
   ['1.1', { kind: 'unreachable', message: 'away' }, 'unreachable'],
-])(
-  'P232: a start with the credentials %j and the answer %j gets %j',
-  async (credentials, answer, expected) => {
-    const details: string[] = [];
-    const start = assignment(credentials === undefined ? {} : { credentials });
-    const at = { signal: new AbortController().signal, progress: (detail: string) => details.push(detail) };
-    const found = await pullCredentials(start, async () => answer as never, at).catch(({ kind }) => kind);
-    expect(found).toEqual(expected);
-    expect(details).toEqual(
-      expected === 'unreachable' ? ['waiting for the credentials of its registry: away'] : [],
-    );
-  },
-);
+])('P232: a start with credentials %j and the answer %j gets %j', async (credentials, answer, expected) => {
+  const details: string[] = [];
+  const start = assignment(credentials === undefined ? {} : { credentials });
+  const at = { signal: new AbortController().signal, progress: (detail: string) => details.push(detail) };
+  const found = await pullCredentials(start, async () => answer as never, at).catch(({ kind }) => kind);
+  expect(found).toEqual(expected);
+  expect(details).toEqual(
+    expected === 'unreachable' ? ['waiting for the credentials of its registry: away'] : [],
+  );
+});
 
 describe('images that this deployment pulled', () => {
   const removeUnused = (wanted: string[] = [], unusedMs = DAY_MS) =>

@@ -173,9 +173,8 @@ test.each([
 });
 test('only the network of a container is missing in an answer of 404', async () => {
   const words = 'network net not found';
-  expect([answer(404, words), answer(500, words), answer(404, 'no')].map(isNetworkMissing)).toEqual([
-    ...[true, false, false],
-  ]);
+  const missing = [answer(404, words), answer(500, words), answer(404, 'no')].map(isNetworkMissing);
+  expect(missing).toEqual([true, false, false]);
   await tolerate(Promise.reject(answer(404, 'gone')), [304, 404]);
   await expect(tolerate(Promise.reject(new Error('away')), [404])).rejects.toThrow(EngineError);
 });

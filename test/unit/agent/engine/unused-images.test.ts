@@ -12,15 +12,11 @@ const NOW_MS = 1e12;
 const own: RecordedImage = { image: 'web:1', id: 'sha256:aaa', usedMs: 0 };
 const seen: EngineImage = { id: 'sha256:aaa', parentId: '', names: ['web:1', `web@${DIGEST}`] };
 
-const uses = (changes: Partial<Uses> = {}): Uses => ({
-  images: [seen],
-  ofContainers: new Set(),
-  wanted: new Set(),
-  pulling: new Set(),
-  ...changes,
-});
-const standing = (changes: Partial<Uses> = {}, one = own, recorded = [one]) =>
-  standingOf(one, recorded, uses(changes), NOW_MS);
+const none = new Set<string>();
+const standing = (changes: Partial<Uses> = {}, one = own, recorded = [one]) => {
+  const uses = { images: [seen], ofContainers: none, wanted: none, pulling: none, ...changes };
+  return standingOf(one, recorded, uses, NOW_MS);
+};
 
 test.each([
   ['nginx', 'nginx:latest'],

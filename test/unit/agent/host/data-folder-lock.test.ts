@@ -4,15 +4,17 @@ import { FolderTakenError, lockFolder } from '../../../../agent/host/data-folder
 import { testFolder } from '../../../support/tools/test-folder.ts';
 
 let folder: string;
-let events: string[];
+let logged: object[];
 
 beforeEach(async () => {
   folder = await testFolder();
-  events = [];
+  logged = [];
 });
 
-const lock = (at = `${folder}/local`, waitMs = 0, signal = new AbortController().signal) =>
-  lockFolder(at, { log: (event) => events.push(event), nowMs: () => 0, waitMs, signal });
+const lock = (waitMs = 0, signal = new AbortController().signal) => {
+  const log = (event: string, fields = {}) => logged.push({ event, ...fields });
+  return lockFolder(`${folder}/local`, { log, nowMs: () => 0, waitMs, signal });
+};
 
 /** The files of the lock that this process has open. */
 async function openLocks(): Promise<number> {
@@ -28,12 +30,12 @@ test('P90: one of many agents that start at once gets the folder, whoever held i
     expect(taken.map(({ reason }) => reason)).toEqual(Array(7).fill(expect.any(FolderTakenError)));
     for (const result of results) if (result.status === 'fulfilled') result.value();
   }
-  expect(events).toEqual([]);
+  expect(logged).toEqual([]);
 });
 
 test('P90: a file that only its owner can read names the holder to a second agent', async () => {
   const unlock = await lock();
-  await expect(lock(undefined, 1)).rejects.toThrow(`process ${process.pid} on `);
+  await expect(lock(1)).rejects.toThrow(`process ${process.pid} on `);
   expect(await openLocks()).toBe(1);
   expect((await stat(`${folder}/local`)).mode & 0o777).toBe(0o700);
   expect((await stat(`${folder}/local/agent.lock`)).mode & 0o777).toBe(0o600);
@@ -44,11 +46,11 @@ test('P90: a file that only its owner can read names the holder to a second agen
 
 test('P90: an ending agent has a moment to release the folder, and a stopped agent waits no longer', async () => {
   const unlock = await lock();
-  const next = lock(undefined, 60_000);
+  const next = lock(60_000);
   unlock();
   const release = await next;
   const stop = new AbortController();
-  const third = lock(undefined, 60_000, stop.signal);
+  const third = lock(60_000, stop.signal);
   stop.abort();
   (await third)();
   release();
@@ -57,7 +59,7 @@ test('P90: an ending agent has a moment to release the folder, and a stopped age
 test('P90: an agent that cannot lock its folder logs it and continues', async () => {
   await writeFile(`${folder}/local`, 'a file');
   (await lock())();
-  expect(events).toEqual(['data-folder.lock-unavailable']);
+  expect(logged).toMatchObject([{ event: 'data-folder.lock-unavailable' }]);
 });
 
 test.each([
@@ -68,11 +70,8 @@ test.each([
   await writeFile(`${folder}/flock`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const reasons: unknown[] = [];
-  const log = (_: string, fields: { reason?: unknown } = {}) => reasons.push(fields.reason);
-  const options = { log, nowMs: () => 0, waitMs: 0, signal: new AbortController().signal };
-  const locked = lockFolder(`${folder}/local`, options);
+  const locked = lock();
   if (reason === undefined) await expect(locked).rejects.toThrow(FolderTakenError);
   else (await locked)();
-  expect(reasons).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
+  expect(logged).toMatchObject(reason === undefined ? [] : [{ reason: expect.stringContaining(reason) }]);
 });

@@ -78,32 +78,21 @@ test('P145: the largest service is killed, removed and reported as failed for go
   expect(lines).toEqual(['service.ended-for-disk']);
 });
 
-const unused = (image: string) => ({ image, bytes: 100 * MIB, unusedMs: 1 });
-
-test('P184: unused images go before any service ends, until enough is free', async () => {
+test.each<[string, removed: number, ends: boolean, onRemoval: () => void]>([
+  ['until enough is free', 2, false, () => (freeBytes += MIB / 2)],
+  ['and then one does, if that is not enough', 3, true, () => {}],
+  ['and then one does, if services fill the disk while images go', 1, true, () => (freeBytes *= 0.5)],
+])('P184: unused images go before any service ends, %s', async (_, removed, ends, onRemoval) => {
   await begin(300);
-  engine.unusedImages = [unused('a:1'), unused('b:1'), unused('c:1')];
+  engine.unusedImages = ['a:1', 'b:1', 'c:1'].map((image) => ({ image, bytes: 100 * MIB, unusedMs: 1 }));
   engine.before = (call) => {
-    if (call.startsWith('remove image')) freeBytes += MIB / 2;
+    if (call.startsWith('remove image')) onRemoval();
   };
   freeBytes = LIMIT - MIB;
   await guard.check();
-  expect(lines).toEqual(['image.removed', 'image.removed']);
-  expect(killed()).toEqual([]);
-});
-
-test.each([
-  ['the images are not enough', 1, ['image.removed', 'image.removed', 'service.ended-for-disk']],
-  ['services fill the disk while images go', 0.5, ['image.removed', 'service.ended-for-disk']],
-])('P184: if %s, services end', async (_, left, expected) => {
-  await begin(300);
-  engine.unusedImages = [unused('a:1'), unused('b:1')];
-  engine.before = (call) => {
-    if (call.startsWith('remove image')) freeBytes *= left;
-  };
-  await guard.check();
-  expect(lines).toEqual(expected);
-  expect(killed()).toEqual(['kill c1']);
+  const images = Array(removed).fill('image.removed');
+  expect(lines).toEqual(ends ? [...images, 'service.ended-for-disk'] : images);
+  expect(killed()).toEqual(ends ? ['kill c1'] : []);
 });
 
 test('P145: with enough free space nothing is measured or ended', async () => {

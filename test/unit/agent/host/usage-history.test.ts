@@ -24,12 +24,10 @@ function seriesOf(count: number, everyS: number, coresAt: (nth: number) => numbe
   return series;
 }
 
-test('P229: at first there is a point for each 30 s, and the last one is up to date', () => {
+test('P229: at first each 30 s have a point, with the highest memory and the average cores, the last one up to date', () => {
   const timesOf = ({ usage }: UsageSeries) => usage.points.map(({ timeMs }) => timeMs);
   expect(timesOf(seriesOf(7, 10))).toEqual([30_000, 60_000, 70_000]);
   expect(timesOf(seriesOf(2, 30))).toEqual([30_000, 60_000]);
-});
-test('P229: a point has the highest memory and the average of the cores over its time', () => {
   const series = new UsageSeries(0);
   series.note(point(10, 3, 50));
   series.note(point(30, 0, 20));

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
-import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
 import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
 import { seenIds } from '../../../../agent/services/agent.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
@@ -12,18 +11,15 @@ beforeEach(() => {
   machine = new AgentMachine();
 });
 
-const ids = (service: number, execution: number, idProof: string) => ({ service, execution, idProof });
+const wanted = (service: number, execution: number, idProof: string) =>
+  assignment({ service, execution, idProof });
 const proven = (service: number, execution: number, proof: string) => ({ service, execution, proof });
 const nothing = { highest: { execution: 0, service: 0 }, idProofs: [] };
 
 test('P31, P144: hello carries the highest ids of containers and stored logs, with the proofs of each', async () => {
   const first = await machine.begin();
   expect(await first.hello()).toMatchObject(nothing);
-  await first.run([
-    assignment(ids(7, 5, 'seven')),
-    assignment(ids(9, 3, 'nine')),
-    assignment(ids(8, 4, 'eight')),
-  ]);
+  await first.run([wanted(7, 5, 'seven'), wanted(9, 3, 'nine'), wanted(8, 4, 'eight')]);
   const second = await machine.restart();
   const { highest, idProofs } = await second.hello();
   expect(highest).toEqual({ execution: 5, service: 9 });
@@ -32,7 +28,7 @@ test('P31, P144: hello carries the highest ids of containers and stored logs, wi
 test('P31, P144: a proof outlives its container, with the stored log', async () => {
   const highest = { execution: 5, service: 9 };
   const kept = { highest, idProofs: [proven(9, 5, 'nine')] };
-  const first = await machine.run([assignment(ids(9, 5, 'nine')), assignment(ids(7, 3, 'seven'))]);
+  const first = await machine.run([wanted(9, 5, 'nine'), wanted(7, 3, 'seven')]);
   first.stop({ service: 9, generation: 1 });
   await first.reported(9, 'gone');
   first.terminate();
@@ -46,42 +42,24 @@ test('P31, P144: a proof outlives its container, with the stored log', async () 
   expect(await (await machine.restart()).hello()).toMatchObject(nothing);
 });
 test('P144: a proof is read from the label if the data folder was lost', async () => {
-  await machine.run([assignment(ids(9, 5, 'nine'))]);
+  await machine.run([wanted(9, 5, 'nine')]);
   await machine.rig.close();
   rmSync(`${machine.folder}/data`, { recursive: true });
   expect((await (await machine.begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
 });
 test('P144: a container without a proof counts as seen, and has none in hello', () => {
-  const containers = [
-    { service: 3, execution: 2, idProof: 'three' },
-    { service: 4, execution: 6 },
-  ];
+  const containers = [wanted(3, 2, 'three'), { service: 4, execution: 6 }];
   expect(seenIds(containers, { highestService: 8, proven: [] })).toEqual({
     highest: { execution: 6, service: 8 },
     idProofs: [proven(3, 2, 'three')],
   });
 });
-test('P143: a label with anything but a proof counts as none', () => {
-  const ofKey = { 'berth.service': '1', 'berth.generation': '1', 'berth.execution': '2' };
-  const labelled = (idProof: string) =>
-    readContainer({
-      ...{ Id: 'c1', HostConfig: {}, State: { Status: 'created' } },
-      Config: { Labels: { ...ofKey, 'berth.id-proof': idProof } },
-    } as never)?.idProof;
-  expect(labelled('a-proof_1')).toBe('a-proof_1');
-  for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)])
-    expect(labelled(text)).toBeUndefined();
-});
 test('P143, P144: a proof that is given again stays, and one of another database takes its place', () => {
   const dir = `${machine.folder}/logs`;
   const store = new StoredIds(dir, []);
-  for (const [execution, proof] of [
-    [1, 'former'],
-    [2, 'present'],
-    [2, 'present'],
-  ] as const) {
-    store.keep(ids(1, execution, proof));
-    expect(readdirSync(`${dir}/1`)).toEqual([`${execution}.${proof}.ids`]);
+  for (const one of [wanted(1, 1, 'former'), wanted(1, 2, 'present'), wanted(1, 2, 'present')]) {
+    store.keep(one);
+    expect(readdirSync(`${dir}/1`)).toEqual([`${one.execution}.${one.idProof}.ids`]);
   }
   const again = new StoredIds(dir, readdirSync(dir, { recursive: true }).map(String));
   expect(again.proven).toEqual([proven(1, 2, 'present')]);
@@ -90,6 +68,6 @@ test('P143, P144: a proof that is given again stays, and one of another database
 });
 test('P143: a proof that cannot be stored does not prevent the start', () => {
   const store = new StoredIds('/dev/null/logs', []);
-  store.keep(ids(1, 1, 'one'));
+  store.keep(wanted(1, 1, 'one'));
   expect(store.proven).toEqual([proven(1, 1, 'one')]);
 });

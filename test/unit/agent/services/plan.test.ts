@@ -18,16 +18,13 @@ const running: Container = { ...created, state: 'running', ipAddress: '10.0.0.2'
 const exited: Container = { ...created, state: 'exited', exitCode: 3, outOfMemory: false, finishedAtMs: 9 };
 const older: Container = { ...running, id: 'old', generation: 1 };
 const twin: Container = { ...created, id: 'twin' };
-const [fresh, missing, started] = [
-  { kind: 'fresh' } as const,
-  { kind: 'image-missing' } as const,
-  { kind: 'started' } as const,
-];
+const fresh = { kind: 'fresh' } as const;
+const missing = { kind: 'image-missing' } as const;
+const started = { kind: 'started' } as const;
 const failed = { kind: 'failed', temporary: false, message: 'no' } as const;
 
-type Start = ServiceView['start'];
 const view = (
-  start: Start,
+  start: ServiceView['start'],
   containers: Container[] = [],
   output: OutputState = 'complete',
   changes: Partial<ServiceView> = {},

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -54,12 +55,5 @@ test('P202: a new agent on trial ends with the agent that tries it', async () =>
   const program = startCommand([process.execPath, parent]);
   const [, pid] = await program.waitFor(/^(\d+)$/m);
   await program.kill();
-  await eventually(() => {
-    try {
-      process.kill(Number(pid), 0);
-      return false;
-    } catch {
-      return true;
-    }
-  });
+  await eventually(() => !existsSync(`/proc/${pid}`));
 });

@@ -2,7 +2,6 @@
 import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
 import {
-  type AllowedFolder,
   allowedFolders,
   closeFolders,
   type MountRules,
@@ -57,11 +56,7 @@ test('P112: there is no folder behind a file, a circle of links, or a path that 
   expect(await pathTo(deep)).toBeUndefined();
 });
 
-const allowed = async (
-  rules: Partial<MountRules>,
-  paths: string[],
-  owner = 'alice',
-): Promise<Pick<AllowedFolder, 'target' | 'isRoot'>[]> => {
+const allowed = async (rules: Partial<MountRules>, paths: string[], owner = 'alice') => {
   const volumes = paths.map((path, at) => ({ name: `v${at}`, path, readOnly: false }));
   const all = { volumeRoots: [], workspaceRoot: null, ...rules };
   const found = await allowedFolders(assignment({ volumes, owner }), all, (path) => openFolder('/', path));

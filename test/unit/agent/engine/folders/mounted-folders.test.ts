@@ -182,14 +182,11 @@ test.each([
   ['fs_uid', true, '1000', '1000:1000'],
   ['fs_uid', true, '1000:1000', '1000:1000'],
   ['fs_uid', true, '1000:0', 'nobody'],
-] as const)(
-  'P110: as %s, with folders %s, a container of user %s runs as %s',
-  (runAs, hasFolders, user, expected) => {
-    const run = () => containerUser({ user, ownerUid: 1000 }, hasFolders, runAs);
-    if (expected === 'nobody') expect(run).toThrow('not allowed');
-    else expect(run()).toBe(expected);
-  },
-);
+] as const)('P110: as %s, with folders %s, user %s runs as %s', (runAs, hasFolders, user, expected) => {
+  const run = () => containerUser({ user, ownerUid: 1000 }, hasFolders, runAs);
+  if (expected === 'nobody') expect(run).toThrow('not allowed');
+  else expect(run()).toBe(expected);
+});
 
 test('P220, P222: a start has the values of its secrets, or the reason why it has none', async () => {
   const secretFiles = new SecretFiles(undefined);

@@ -6,10 +6,8 @@ import { SecretFiles } from '../../../../../agent/engine/folders/secret-files.ts
 import { keyOf } from '../../../../../shared/protocol/assignment.ts';
 import { failure } from '../../../../support/fixtures/failures.ts';
 
-const [FIRST, SECOND] = [
-  { service: 5, generation: 1 },
-  { service: 5, generation: 2 },
-];
+const FIRST = { service: 5, generation: 1 };
+const SECOND = { service: 5, generation: 2 };
 const contents = [
   { path: '/etc/key', content: Buffer.from([0, 10, 255]).toString('base64') },
   { path: '/empty', content: '' },
@@ -33,13 +31,12 @@ test('P224: each file has its bytes, every user of a container may read it, and 
   const [key, empty] = mounts.map(({ source }) => source);
   expect([...(await readFile(String(key)))]).toEqual([0, 10, 255]);
   expect((await readFile(String(empty))).length).toBe(0);
-  const modes = [folder, join(folder, '5.1'), String(key)].map(
-    async (path) => (await stat(path)).mode & 0o777,
-  );
+  const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+  const modes = [folder, join(folder, '5.1'), String(key)].map(modeOf);
   expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o444]);
   await chmod(folder, 0o777);
   await files.write(SECOND, contents);
-  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  expect(await modeOf(folder)).toBe(0o700);
 });
 
 test('P242: files stay with the key that has a container, and an earlier start of the same service has none', async () => {

@@ -22,16 +22,13 @@ test.each([
   [{ Test: ['CMD'] }, undefined, undefined],
   [{}, undefined, undefined],
   [undefined, undefined, undefined],
-])(
-  'P212: of an image with the check %j and the shell %j the check runs %j',
-  async (Healthcheck, Shell, words) => {
-    const docker = await engineWith((_, answer) => {
-      answer.writeHead(200, { 'Content-Type': 'application/json' });
-      answer.end(JSON.stringify({ Config: { Healthcheck, Shell } }));
-    });
-    expect(await imageCommand(docker, 'i1')).toEqual(words);
-  },
-);
+])('P212: of an image with check %j and shell %j the check runs %j', async (Healthcheck, Shell, words) => {
+  const docker = await engineWith((_, answer) => {
+    answer.writeHead(200, { 'Content-Type': 'application/json' });
+    answer.end(JSON.stringify({ Config: { Healthcheck, Shell } }));
+  });
+  expect(await imageCommand(docker, 'i1')).toEqual(words);
+});
 
 interface Command {
   Running: boolean;
@@ -85,19 +82,16 @@ test.each([
   [null, '', 'failed', 'the command ended with exit code null'],
   [0, 'x'.repeat(2 ** 20 - 8), 'passed', `the command ended with exit code 0: ${'x'.repeat(200)}`],
   [0, 'x'.repeat(2 ** 20 - 7), 'failed', 'the command wrote more than 1024 KiB'],
-])(
-  'P212: a command that ends with %s has the finding of its exit code and output',
-  async (code, output, result, detail) => {
-    const { probe, state, commands, bodies, ended } = await rig();
-    state.output = output;
-    commands.e1 = ran(code);
-    expect(await probe.run(target, ['a', 'b'], 5_000)).toEqual({ result, detail });
-    const [mark = ''] = bodies[0]?.Env ?? [];
-    expect(mark).toMatch(/^BERTH_CHECK=[-0-9a-f]{36}$/);
-    expect(bodies).toEqual([{ Cmd: ['a', 'b'], Env: [mark], AttachStdout: true, AttachStderr: true }]);
-    expect(ended).toEqual([[7, mark]]);
-  },
-);
+])('P212: exit code %s and the output give the finding', async (code, output, result, detail) => {
+  const { probe, state, commands, bodies, ended } = await rig();
+  state.output = output;
+  commands.e1 = ran(code);
+  expect(await probe.run(target, ['a', 'b'], 5_000)).toEqual({ result, detail });
+  const [mark = ''] = bodies[0]?.Env ?? [];
+  expect(mark).toMatch(/^BERTH_CHECK=[-0-9a-f]{36}$/);
+  expect(bodies).toEqual([{ Cmd: ['a', 'b'], Env: [mark], AttachStdout: true, AttachStderr: true }]);
+  expect(ended).toEqual([[7, mark]]);
+});
 
 test('P212: an engine that never answers ends a check soon after its timeout, and tells nothing about the container', async () => {
   for (const silent of [/exec$/, /start$/, /json$/]) {

@@ -49,11 +49,7 @@ const running = (id: string, startedAtMs = 0): Container => ({
 });
 const label = { 'berth.health': JSON.stringify(check) };
 /** On a bridge with this address, or on these networks. */
-const infoOf = (
-  Id: string,
-  bridge: string | Record<string, object> = '172.17.0.2',
-  Labels: Record<string, string> = label,
-) => {
+const infoOf = (Id: string, bridge: string | Record<string, object> = '172.17.0.2', Labels = label) => {
   const Networks = typeof bridge === 'string' ? { bridge: { IPAddress: bridge } } : bridge;
   return { Id, Image: 'sha256:1', Config: { Labels }, NetworkSettings: { Networks } } as never;
 };

@@ -8,13 +8,10 @@ import { labels, networkRig, refusals, subnet } from '../../../../support/rigs/n
 
 afterEach(() => void vi.useRealTimers());
 
-const deployment = 'd';
 const own = labels({ 'berth.owner': 'alice' });
-const [name, second] = ['alice', 'bob'].map((of) => overlayName({ kind: 'user', of }, deployment)) as [
-  string,
-  string,
-];
-const ofUser = (of: string) => ({ isolation: 'user', of }) as const;
+const nameOf = (of: string) => overlayName({ kind: 'user', of }, 'd');
+const [name, second] = [nameOf('alice'), nameOf('bob')];
+const alice = { isolation: 'user', of: 'alice' } as const;
 const onOverlay = assignment({ overlay: 'now' });
 
 /** A manager of a swarm with a pool, whose waits take no time. */
@@ -54,13 +51,13 @@ test('P99: an overlay network is internal and attachable, and overlaps no networ
   for (const local of [true, false]) {
     const { networks, created, addNetwork, engine, known } = await rig({ routes, local });
     addNetwork({ IPAM: { Config: [{ Subnet: '10.0.0.0/24' }] } });
-    await networks.makeOverlay(ofUser('alice'));
+    await networks.makeOverlay(alice);
     made.push(...created);
     engine.refuse('POST /networks/create', 409, 'exists');
-    await networks.makeOverlay(ofUser('alice'));
+    await networks.makeOverlay(alice);
     expect(known).toHaveLength(2);
     engine.refuse('POST /networks/create', 500, 'no');
-    await expect(networks.makeOverlay(ofUser('alice'))).rejects.toThrow('no');
+    await expect(networks.makeOverlay(alice)).rejects.toThrow('no');
   }
   const kind = { Driver: 'overlay', EnableIPv6: false, Attachable: true, Internal: true };
   const at = (Subnet: string) => ({
@@ -79,7 +76,7 @@ test('P99: a network without addresses is made again with others, and given up a
     known.push({ ...body, Id: `x${created.length}`, Created: '', Scope: 'swarm', IPAM: { Config: [] } });
     return { Id: `x${created.length}` };
   };
-  await networks.makeOverlay(ofUser('alice'));
+  await networks.makeOverlay(alice);
   expect(created.map((one) => JSON.stringify(one.IPAM))).toEqual(
     ['10.0.0.0/20', '10.0.16.0/20', '10.0.32.0/20'].map((text) => expect.stringContaining(text)),
   );
@@ -91,7 +88,7 @@ test('P99: a network without addresses is made again with others, and given up a
   lost.engine.swarm = { LocalNodeState: 'active' };
   lost.engine.before = ({ call }) => (call === 'POST /networks/create' ? { Id: 'lost' } : undefined);
   const failed = failure('temporary', 'no addresses');
-  await expect(lost.networks.makeOverlay(ofUser('alice'))).rejects.toMatchObject(failed);
+  await expect(lost.networks.makeOverlay(alice)).rejects.toMatchObject(failed);
   expect(lost.calls.filter((call) => call === 'POST /networks/create')).toHaveLength(10);
   expect(lost.calls.filter((call) => call.startsWith('DELETE'))).toEqual([]);
   const chosen = await rig();
@@ -99,7 +96,7 @@ test('P99: a network without addresses is made again with others, and given up a
   chosen.engine.before = ({ call, body }) => {
     if (call === 'POST /networks/create') body.IPAM ??= { Config: [{ Subnet: '10.0.9.0/24' }] };
   };
-  await chosen.networks.makeOverlay(ofUser('alice'));
+  await chosen.networks.makeOverlay(alice);
   expect(chosen.created).toMatchObject([{ IPAM: { Config: [{ Subnet: '10.0.9.0/24' }] } }]);
 });
 
@@ -192,12 +189,12 @@ test('P101: running containers that started without their overlay network join i
 test('P100: a manager removes an overlay network that nobody has requested for so long, unless it is in use', async () => {
   const { networks, known, addNetwork, engine, clock, calls } = await rig();
   const ids = () => known.map(({ Id }) => Id);
-  await networks.makeOverlay(ofUser('alice'));
+  await networks.makeOverlay(alice);
   addNetwork({ Id: 'found', Name: second, Labels: own, Scope: 'swarm' });
   addNetwork({ Id: 'foreign', Scope: 'swarm' });
   await networks.removeUnused(100);
   clock.ms += 60;
-  await networks.makeOverlay(ofUser('alice'));
+  await networks.makeOverlay(alice);
   clock.ms += 39;
   await networks.removeUnused(100);
   expect(ids()).toEqual(['n1', 'found', 'foreign']);
