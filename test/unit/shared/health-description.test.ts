@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { validateApplication } from '../../../shared/application.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -35,38 +35,36 @@ test.each(BOUNDS)(
   },
 );
 
-describe('C287: texts', () => {
-  const path = (text: unknown) => problemsOf({ health: { http: { path: text, port: 80 } } });
-  test('C287: a path begins with "/" and has only printable ASCII without spaces, at most 1,024 characters', () => {
-    for (const text of ['/', '//elsewhere/', '/a?b=c#d', `/${'x'.repeat(1_023)}`, '/%0d%0a'])
-      expect(path(text)).toEqual([]);
-    const wrong = ['', 'x', 'http://elsewhere/', '/a b', '/a\r\nHost: x', '/a\n', '/\u00e9', '/\0', ' /', 5];
-    for (const text of [...wrong, null, `/${'x'.repeat(1_024)}`])
-      expect(path(text), String(text)).toEqual([expect.stringMatching(/^health\/http\/path must /)]);
-  });
-  const command = (text: unknown) => problemsOf({ health: { command: text } });
-  test('C287: a command has at least a word, at most 4,096 characters, and only variables that are there', () => {
-    for (const text of ['true', "''", '{dns_name#self} {user_name}', 'x'.repeat(4_096)])
-      expect(command(text)).toEqual([]);
-    const wrong = ['', ' ', '\t\n', '\\\n', '\\\n \\\n', 'a\0', "it's", 'a\\', '{nobody}', '{secret#A}', 5];
-    for (const text of [...wrong, 'x'.repeat(4_097)])
-      expect(command(text), JSON.stringify(text)).toEqual([expect.stringMatching(/^health\/command /)]);
-  });
-  test('C287: exactly one kind of check, and no other fields', () => {
-    const three = { tcp, http: { path: '/', port: 1 }, command: 'x' };
-    for (const health of [{}, { interval: 5 }, { tcp, image: true }, three])
-      expect(problemsOf({ health })).toEqual([expect.stringMatching(/^health must have exactly one of /)]);
-    for (const [health, of] of [
-      [{ image: false }, 'health/image'],
-      [{ tcp: { port: 1, host: 'x' } }, 'health/tcp'],
-      [{ tcp, url: 'x' }, 'health'],
-      [[], 'health'],
-      ['tcp', 'health'],
-    ] as const)
-      expect(problemsOf({ health })).toEqual([expect.stringMatching(`^${of}`)]);
-    expect(problemsOf({ restart: {} })).toEqual([expect.stringMatching(/^restart\/attempts is missing/)]);
-    expect(problemsOf({ restart: { attempts: 1, max: 2 } })).toEqual([expect.stringMatching(/^restart/)]);
-  });
+const path = (text: unknown) => problemsOf({ health: { http: { path: text, port: 80 } } });
+test('C287: a path begins with "/" and has only printable ASCII without spaces, at most 1,024 characters', () => {
+  for (const text of ['/', '//elsewhere/', '/a?b=c#d', `/${'x'.repeat(1_023)}`, '/%0d%0a'])
+    expect(path(text)).toEqual([]);
+  const wrong = ['', 'x', 'http://elsewhere/', '/a b', '/a\r\nHost: x', '/a\n', '/\u00e9', '/\0', ' /', 5];
+  for (const text of [...wrong, null, `/${'x'.repeat(1_024)}`])
+    expect(path(text), String(text)).toEqual([expect.stringMatching(/^health\/http\/path must /)]);
+});
+const command = (text: unknown) => problemsOf({ health: { command: text } });
+test('C287: a command has at least a word, at most 4,096 characters, and only variables that are there', () => {
+  for (const text of ['true', "''", '{dns_name#self} {user_name}', 'x'.repeat(4_096)])
+    expect(command(text)).toEqual([]);
+  const wrong = ['', ' ', '\t\n', '\\\n', '\\\n \\\n', 'a\0', "it's", 'a\\', '{nobody}', '{secret#A}', 5];
+  for (const text of [...wrong, 'x'.repeat(4_097)])
+    expect(command(text), JSON.stringify(text)).toEqual([expect.stringMatching(/^health\/command /)]);
+});
+test('C287: exactly one kind of check, and no other fields', () => {
+  const three = { tcp, http: { path: '/', port: 1 }, command: 'x' };
+  for (const health of [{}, { interval: 5 }, { tcp, image: true }, three])
+    expect(problemsOf({ health })).toEqual([expect.stringMatching(/^health must have exactly one of /)]);
+  for (const [health, of] of [
+    [{ image: false }, 'health/image'],
+    [{ tcp: { port: 1, host: 'x' } }, 'health/tcp'],
+    [{ tcp, url: 'x' }, 'health'],
+    [[], 'health'],
+    ['tcp', 'health'],
+  ] as const)
+    expect(problemsOf({ health })).toEqual([expect.stringMatching(`^${of}`)]);
+  expect(problemsOf({ restart: {} })).toEqual([expect.stringMatching(/^restart\/attempts is missing/)]);
+  expect(problemsOf({ restart: { attempts: 1, max: 2 } })).toEqual([expect.stringMatching(/^restart/)]);
 });
 
 test('C287: a description without the new fields is assigned as before', () => {

@@ -13,31 +13,29 @@ import { fc } from '../../../support/tools/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('delays after failed logins', () => {
-  const [own, name, address] = bucketsOf('alice', '192.0.2.1');
+const [own, name, address] = bucketsOf('alice', '192.0.2.1');
 
-  test('H130: ten failures are free, or a hundred by name or by address alone; then a login waits 30 s, doubled by each further failure up to 15 minutes or a minute', () => {
-    expect([1, 9, 10, 11, 12, 14, 15, 1_000].map((count) => delayMs(own, count) / 1_000)).toEqual([
-      0, 0, 30, 60, 120, 480, 900, 900,
-    ]);
-    for (const bucket of [name, address]) {
-      if (!bucket) throw new Error('a bucket is missing');
-      expect([99, 100, 101, 1_000].map((count) => delayMs(bucket, count) / 1_000)).toEqual([0, 30, 60, 60]);
-    }
-  });
+test('H130: ten failures are free, or a hundred by name or by address alone; then a login waits 30 s, doubled by each further failure up to 15 minutes or a minute', () => {
+  expect([1, 9, 10, 11, 12, 14, 15, 1_000].map((count) => delayMs(own, count) / 1_000)).toEqual([
+    0, 0, 30, 60, 120, 480, 900, 900,
+  ]);
+  for (const bucket of [name, address]) {
+    if (!bucket) throw new Error('a bucket is missing');
+    expect([99, 100, 101, 1_000].map((count) => delayMs(bucket, count) / 1_000)).toEqual([0, 30, 60, 60]);
+  }
+});
 
-  test('H130: after any number of failures, a login waits at most 15 minutes from the last one', () => {
-    fc.assert(
-      fc.property(fc.nat(1e6), fc.nat(FORGET_MS), (count, agoMs) => {
-        const buckets = bucketsOf('alice', '192.0.2.1');
-        const failures = new Map(buckets.map(({ key }) => [key, { count, lastMs: 1e12 - agoMs }]));
-        const wait = waitMs(buckets, failures, 1e12);
-        expect(wait).toBeGreaterThanOrEqual(0);
-        expect(wait).toBeLessThanOrEqual(Math.max(0, 15 * MINUTE_MS - agoMs));
-      }),
-    );
-    expect(FORGET_MS).toBeGreaterThan(15 * MINUTE_MS);
-  });
+test('H130: after any number of failures, a login waits at most 15 minutes from the last one', () => {
+  fc.assert(
+    fc.property(fc.nat(1e6), fc.nat(FORGET_MS), (count, agoMs) => {
+      const buckets = bucketsOf('alice', '192.0.2.1');
+      const failures = new Map(buckets.map(({ key }) => [key, { count, lastMs: 1e12 - agoMs }]));
+      const wait = waitMs(buckets, failures, 1e12);
+      expect(wait).toBeGreaterThanOrEqual(0);
+      expect(wait).toBeLessThanOrEqual(Math.max(0, 15 * MINUTE_MS - agoMs));
+    }),
+  );
+  expect(FORGET_MS).toBeGreaterThan(15 * MINUTE_MS);
 });
 
 describe('counting of failed logins', () => {
