@@ -1,24 +1,21 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import { beforeEach, expect, test } from 'vitest';
 import { HttpClient } from '../../support/clients/http-client.ts';
 import { documentedAt } from '../../support/tools/documented.ts';
+import { serving } from '../../support/tools/serving.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const info = { version: '1', deployment_name: 'test', application_format_version: 3, api_version: '0.7' };
 
-let server: Server;
 let url: string;
 let answer: { status: number; headers: Record<string, string>; body: string };
 beforeEach(async () => {
-  server = createServer((_, response) => {
+  const server = createServer((_, response) => {
     response.writeHead(answer.status, answer.headers).end(answer.body);
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${await serving(server)}`;
   documentedAt(url, 'B');
 });
-afterEach(() => new Promise((done) => server.close(done)));
 
 const ask = (method: string, path: string, body?: string) =>
   new HttpClient(() => url).send(method, path, body);

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readConfig, readNodeConfig } from '../../../../control-plane/config.ts';
 import { environment } from '../../../../control-plane/local/environment.ts';
 import { defaultLimits, limitNames, workerLimits } from '../../../../shared/settings/limits.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const limitsOf = (BERTH_LIMITS: string) => readNodeConfig({ BERTH_LIMITS }).BERTH_LIMITS;
 
@@ -47,10 +47,8 @@ test.each(['5', '[]', '{"streams": 5', 'null'])(
     expect(() => limitsOf(text)).toThrow('BERTH_LIMITS: must be a JSON object, or the path of a file');
   },
 );
-test('H828: on Node BERTH_LIMITS may be the path of a file, and the message says so if the file cannot be read', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-limits-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const BERTH_LIMITS = join(folder, 'limits.json');
+test('H828: on Node BERTH_LIMITS may be the path of a file, and the message says so if the file cannot be read', async () => {
+  const BERTH_LIMITS = join(await testFolder(), 'limits.json');
   const read = () => readNodeConfig(environment({ BERTH_LIMITS })).BERTH_LIMITS;
   expect(read).toThrow('BERTH_LIMITS: must be a JSON object, or the path of a file that can be read');
   writeFileSync(BERTH_LIMITS, '{\n  "streams": 7\n}\n');

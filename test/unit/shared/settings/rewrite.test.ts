@@ -1,22 +1,14 @@
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readConfig as readAgentConfig } from '../../../../agent/config.ts';
 import { readMachine } from '../../../../agent/host/machine.ts';
 import { rewriteSettingsFile } from '../../../../agent/host/settings-file.ts';
 import { readNodeConfig } from '../../../../control-plane/config.ts';
 import { removedSettings } from '../../../../shared/settings/removed.ts';
 import { rewriteSettings } from '../../../../shared/settings/rewrite.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const rewritten = (...lines: string[]) => rewriteSettings(lines.join('\n')).text.split('\n');
 
@@ -129,14 +121,8 @@ const VALUES: Record<string, string> = {
   BERTH_LDAP_GROUP_FILTER: '(member={dn})',
 };
 
-const folder = () => {
-  const path = mkdtempSync(join(tmpdir(), 'berth-settings-'));
-  onTestFinished(() => rmSync(path, { recursive: true }));
-  return path;
-};
-
-test('H830: the command keeps the earlier file and the mode, follows a link, and does nothing when run twice', () => {
-  const at = folder();
+test('H830: the command keeps the earlier file and the mode, follows a link, and does nothing when run twice', async () => {
+  const at = await testFolder();
   writeFileSync(join(at, 'real.env'), 'BERTH_MAX_STREAMS=5\n', { mode: 0o600 });
   symlinkSync('real.env', join(at, 'link.env'));
   const file = join(at, 'real.env');
@@ -149,8 +135,8 @@ test('H830: the command keeps the earlier file and the mode, follows a link, and
   expect(rewriteSettingsFile(file)).toContain('Nothing was changed.');
   expect(readdirSync(at).sort()).toEqual(['link.env', 'real.env', 'real.env.before']);
 });
-test('H830: a value that cannot be carried over leaves the file and its folder as they are', () => {
-  const at = folder();
+test('H830: a value that cannot be carried over leaves the file and its folder as they are', async () => {
+  const at = await testFolder();
   const file = join(at, '.env');
   writeFileSync(file, 'BERTH_MAX_STREAMS=many\n');
   expect(() => rewriteSettingsFile(file)).toThrow('correct it');
