@@ -1,5 +1,4 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
-import { onTestFinished } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
@@ -20,7 +19,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { ModelAgent } from '../agents/model-agent.ts';
 import { application } from '../fixtures/applications.ts';
-import { FaultyDb, memoryDatabase } from '../hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../hosts/memory-database.ts';
 import { running } from './core-rig.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -64,8 +63,7 @@ export class CoordinatorRig {
     keepEndedDays?: number,
     url?: string,
   ): Promise<CoordinatorRig> {
-    const memory = await memoryDatabase(url);
-    onTestFinished(() => memory.close());
+    const memory = await testDatabase(url);
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }

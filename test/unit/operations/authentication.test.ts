@@ -9,7 +9,7 @@ import { endSession } from '../../../control-plane/operations/accounts/sessions.
 import type { PasswordVerificationDeps } from '../../../control-plane/operations/passwords/password-verification.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../../support/hosts/memory-database.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const MINUTE_MS = 60_000;
@@ -20,11 +20,10 @@ let faulty: FaultyDb;
 let nowMs = 1_700_000_000_000;
 let authentication: Authentication;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   faulty = new FaultyDb(db);
   await setPassword('secret');
   authentication = open();
-  return () => db.close();
 });
 
 const open = (more: Partial<PasswordVerificationDeps> = {}) =>

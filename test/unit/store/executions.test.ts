@@ -4,11 +4,11 @@ import { FIRST_END, listEnded } from '../../../control-plane/store/cluster/histo
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { findLogLocation, listEndedSince } from '../../../control-plane/store/executions/executions.ts';
 import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   for (const [id, name, removedMs, removedName] of [
     [1, 'here', null, null],
     [2, 'gone:2', 200, 'gone'],
