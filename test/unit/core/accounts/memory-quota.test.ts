@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, hostFacts, named, quota, running } from '../../../support/rigs/core-rig.ts';
+import { hostFacts, named, running } from '../../../support/rigs/core-rig.ts';
 import { rigWith } from '../../../support/rigs/quotas.ts';
 
 const MIB = 2 ** 20;
@@ -31,15 +31,6 @@ test.each<[string, Memory, number]>([
   expect(rig.cluster.usage(1).memoryBytes).toBe(2 * counted);
   const reserved = [...rig.cluster.hosts.values()].reduce((sum, one) => sum + one.reservedMemoryBytes, 0);
   expect(reserved).toBe(2 * (memory.min ?? 0));
-});
-
-test('C198: the setting is the default limit', () => {
-  const rig = new CoreRig({ defaultMemoryBytes: 100 * MIB });
-  rig.cluster.setQuota(quota(1, { memoryBytes: 250 * MIB }));
-  rig.hello(hostFacts('large'));
-  const executions = Array.from({ length: 3 }, () => rig.submit());
-  rig.turn();
-  expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued']);
 });
 
 test('C198: elastic services of the user are preempted for the limit of a start, as far as their own limits suffice', () => {
