@@ -1,18 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import { queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { queuePolicyComparators } from '../../../../control-plane/core/scheduling/queue-policy.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import {
-  CoreRig,
-  gone,
-  hostFacts,
-  named,
-  queuedIds,
-  quota,
-  running,
-  user,
-} from '../../../support/rigs/core-rig.ts';
+import { CoreRig, hostFacts, queuedIds, quota, user } from '../../../support/rigs/core-rig.ts';
 import { increasedTo, queueOf } from '../../../support/rigs/queues.ts';
 import { seededRandom } from '../../../support/tools/random.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
@@ -152,19 +142,4 @@ test('C65: an execution that is over its quota when hosts join is placed when th
   rig.cluster.setQuota(quota(1));
   rig.turn();
   expect(one.status).toBe('starting');
-});
-
-test('C53: the quota that an end frees goes to the same user then and not before, and other users are not examined again', () => {
-  const rig = new CoreRig();
-  for (const id of [1, 2]) rig.cluster.setQuota(quota(id, { concurrentExecutions: 1 }));
-  rig.hello(hostFacts('one'));
-  const executions = [1, 1, 2, 2].map((userId) => rig.submit(application(), userId));
-  rig.turn();
-  const [first] = executions as [Execution];
-  const statuses = () => executions.map(({ status }) => status);
-  rig.see(named(first, 'web0'), running);
-  rig.terminate(first);
-  expect(statuses()).toEqual(['cleaning up', 'queued', 'starting', 'queued']);
-  rig.see(named(first, 'web0'), gone);
-  expect(statuses()).toEqual(['terminated', 'starting', 'starting', 'queued']);
 });
