@@ -1,7 +1,3 @@
-/**
- * Tests of the values that the shop's parameters take (control-plane/core/shop/parameter-values.ts).
- */
-
 import { expect, test } from 'vitest';
 import { readValue } from '../../../../control-plane/core/shop/parameter-values.ts';
 import { fillIn } from '../../../../control-plane/core/shop/shop.ts';

@@ -1,8 +1,3 @@
-/**
- * Tests of the shop's parameters: what they change in a description, and who may set them
- * (control-plane/core/shop/shop-parameters.ts).
- */
-
 import { expect, test } from 'vitest';
 import { isShownTo, readEntryId } from '../../../../control-plane/core/shop/shop.ts';
 import type { Application } from '../../../../shared/application-schema.ts';

@@ -1,8 +1,3 @@
-/**
- * Tests of the shop's use cases on a real coordinator (control-plane/operations/shop/shop.ts), and of the
- * shop that comes with Berth.
- */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';

@@ -54,12 +54,10 @@ test('H828: on Node BERTH_LIMITS may be the path of a file, and the message says
   writeFileSync(BERTH_LIMITS, '{\n  "streams": 7\n}\n');
   expect(read().streams).toBe(7);
 });
-test('H828: on a Worker BERTH_LIMITS is an object, since a Worker cannot read a file', () => {
+test('H828: on a Worker BERTH_LIMITS is an object, as text or as wrangler makes it of a table, since a Worker cannot read a file', () => {
   expect(() => readConfig({ BERTH_LIMITS: '/etc/berth/limits.json' })).toThrow(
     'BERTH_LIMITS: must be a JSON object, since a Worker cannot read a file',
   );
-});
-test('H828: on a Worker BERTH_LIMITS may be an object, as wrangler makes it of a table', () => {
   expect(readConfig({ BERTH_LIMITS: { streams: 7 } }).BERTH_LIMITS.streams).toBe(7);
   expect(() => readConfig({ BERTH_LIMITS: 7 })).toThrow('BERTH_LIMITS: must be a JSON object, since');
 });
