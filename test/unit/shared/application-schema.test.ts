@@ -47,8 +47,6 @@ test.each([
   ['name', '-abc'],
   ['name', 'abc-'],
   ['name', 'a_c'],
-  ['image', ''],
-  ['image', 'two words'],
   ['monitor', 1],
   ['total_count', 0],
   ['total_count', 1.5],

@@ -123,7 +123,6 @@ test('C3, C208: a hello updates the agreed facts of its host, and waiting execut
   rig.turn();
   expect(execution.status).toBe('queued');
   if (before) rig.change(before, { accept: before.pending ?? undefined });
-  rig.turn();
   expect(before).toMatchObject({ labels: ['gpu'], cores: 64, reservedCores: expect.closeTo(0.3) });
   expect(execution.status).toBe('starting');
 });

@@ -57,22 +57,22 @@ test('P12: a report on a start that no host was given closes the socket', async 
   await closed(other);
 });
 test('C166: a report that an unknown start is gone is only late, because the database may be an older copy, which may have given it to another host', async () => {
-  other.report([seen({ ...started, generation: 7 }, gone)]);
-  await eventually(() => other.socket.all('ack').length > 0);
+  await other.reportAndWait(seen({ ...started, generation: 7 }, gone));
   expect(other.socket.closeCode).toBeUndefined();
   other.drop();
   // The ids of this hello show that the database is an older copy.
   const back = rig.agent({ name: 'two' }, OTHER_ID);
   back.hello([], { highest: { execution: 90, service: 90 } });
-  await eventually(() => back.socket.all('sync').length > 0);
-  back.report([seen(started, gone)]);
-  await eventually(() => back.socket.all('ack').length > 0);
+  await back.received('sync');
+  await back.reportAndWait(seen(started, gone));
   expect(back.socket.closeCode).toBeUndefined();
   await one.reportAndWait(seen(started, running));
   expect(await rig.statusOf(started.execution)).toBe('running');
 });
 test('P12: a report with one unauthorised service is discarded as a whole', async () => {
-  const mine = await startedAt(other);
+  one.drop();
+  await rig.submit();
+  const mine = await other.started();
   other.report([seen(mine, running), seen(started, gone)]);
   await closed(other);
   expect(await rig.statusOf(mine.execution)).toBe('starting');
@@ -111,7 +111,7 @@ test('P12: a report on a container listed in the hello is not a violation, but i
 test('P12: a report that logs are removed which another host must remove closes the socket', async () => {
   await rig.coordinator.remove(started.execution);
   await one.reportAndWait(seen(started, gone));
-  await eventually(() => one.socket.all('forget').length > 0);
+  await one.received('forget');
   other.report([], [started.service]);
   await closed(other);
   one.report([], [started.service]);
@@ -132,12 +132,6 @@ test('P20: a connection with the name of another host is closed with 4400', asyn
   await closed(two);
   expect(one.socket.closeCode).toBeUndefined();
 });
-
-async function startedAt(agent: ModelAgent): Promise<Assignment> {
-  one.drop();
-  await rig.submit();
-  return agent.started();
-}
 
 test('P12: a report about the last start is only late while the service waits for its next start', () => {
   const { rig: core, side } = runningRig();

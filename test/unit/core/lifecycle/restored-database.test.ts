@@ -94,7 +94,6 @@ test('C102: a container of a later start is removed if its elastic service is no
   const present = [...inventory(named(execution, 'web0').id, 1), ...inventory(elastic.id, 5)];
   const host = rig.hello(hostFacts('one'), present);
   rig.change(host, { accept: host.pending ?? undefined });
-  rig.turn();
   expect(elastic).toMatchObject({ status: 'terminating', placed: false });
   rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
   expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
