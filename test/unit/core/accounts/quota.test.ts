@@ -56,20 +56,6 @@ test('C52: each user of a quota has its caps separately', () => {
   expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued', 'queued']);
 });
 
-test('C52: the counted cores do not drift, however often services come and go', () => {
-  const rig = rigWith({ cores: 1 });
-  for (let round = 0; round < 200; round++) {
-    const executions = [0.1, 0.2, 0.7].map((cores) => rig.submit(needing(null, cores)));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting']);
-    for (const execution of executions.toReversed()) {
-      rig.terminate(execution);
-      rig.see(named(execution, 'web0'), gone);
-    }
-  }
-  expect(rig.cluster.usage(1)).toEqual(noUsage());
-});
-
 test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
   const rig = rigWith({ concurrentExecutions: 1 });
   const executions = Array.from({ length: 4 }, () => rig.submit());

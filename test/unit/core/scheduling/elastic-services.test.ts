@@ -120,14 +120,6 @@ test('C67: an essential start that fits nowhere preempts nothing if not all of i
   full.submit(rigid(1, 2), 2);
   expect(full.turn()).toEqual([]);
 });
-test('C67: an essential start that fits nowhere preempts no essential service, and elastic services preempt nothing', () => {
-  const rig = rigWith(2);
-  run(rig, 1);
-  rig.submit(rigid(1, 2));
-  const other = rig.submit(elastic(1));
-  expect(rig.turn()).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
-  expect(other.status).toBe('starting');
-});
 test('C67: an essential start that fits nowhere preempts the fewest services on any host, of equals the youngest', () => {
   const rig = new CoreRig({ placementPolicy: 'waterfill' });
   for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 3 }));

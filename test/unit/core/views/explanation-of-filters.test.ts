@@ -3,9 +3,7 @@ import type { Host } from '../../../../control-plane/core/model/host.ts';
 import type { Condition } from '../../../../shared/protocol/up.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, hostFacts, lowDisk, noSecretFiles } from '../../../support/rigs/core-rig.ts';
-import { draft, ENOUGH, NOT_ENOUGH, of, rigOf, waiting } from '../../../support/rigs/explanations.ts';
-
-const GIB = 1024 ** 3;
+import { draft, ENOUGH, GIB, NOT_ENOUGH, of, rigOf, waiting } from '../../../support/rigs/explanations.ts';
 
 test('H212: the cluster has no host', () => {
   const { reasons, waitingFor, fitsWhenIdle } = waiting(new CoreRig(), application());

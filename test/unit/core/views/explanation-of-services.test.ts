@@ -2,9 +2,7 @@ import { expect, test } from 'vitest';
 import { explainEnd } from '../../../../control-plane/core/views/explanation.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { created, exited, failed, gone, named, quota, running } from '../../../support/rigs/core-rig.ts';
-import { draft, explained, of, rigOf } from '../../../support/rigs/explanations.ts';
-
-const GIB = 1024 ** 3;
+import { draft, explained, GIB, of, rigOf } from '../../../support/rigs/explanations.ts';
 
 const pair = application(
   service({ startup_order: 1 }),

@@ -6,13 +6,12 @@ import {
   draft,
   ENOUGH,
   explained,
+  GIB,
   NOT_ENOUGH,
   of,
   rigOf,
   waiting,
 } from '../../../support/rigs/explanations.ts';
-
-const GIB = 1024 ** 3;
 
 test('H213: each exceeded cap is explained, with what would change that', () => {
   const rig = rigOf('one');
