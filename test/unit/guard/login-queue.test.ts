@@ -24,6 +24,7 @@ function turnsBefore(queue: LoginQueue<WaitingLogin>, wanted: WaitingLogin): num
 }
 
 const ALICE = login('alice', 'a');
+const guesses = many(10, (n) => login(`name ${n}`, 'evil'));
 
 test.each([
   ['one network at many names', (n: number) => login(`name ${n}`, 'evil')],
@@ -59,7 +60,6 @@ test('H343: the order depends on names only by whether they are equal', () => {
 });
 
 test('H341: a login takes the place of the latest guess of the largest network, or at the largest name; where all are different, those that wait keep their places', () => {
-  const guesses = many(10, (n) => login(`name ${n}`, 'evil'));
   const queue = queueOf(guesses, 10);
   expect(queue.add(ALICE)).toBe(guesses[9]);
   const late = login('more', 'evil');
@@ -73,11 +73,7 @@ test('H341: a login takes the place of the latest guess of the largest network, 
   expect(different.add(ALICE)).toBe(ALICE);
 });
 test('H342: unfamiliar logins take no place from familiar ones', () => {
-  const queue = queueOf(
-    many(10, (n) => login(`name ${n}`, 'evil')),
-    10,
-  );
-  expect(queue.add(login('alice', 'a', true))).toBeUndefined();
+  expect(queueOf(guesses, 10).add(login('alice', 'a', true))).toBeUndefined();
 });
 test('H341: each login that has a place gets one turn or leaves, whatever the others do', () => {
   const step = fc.tuple(fc.constantFrom('add', 'next', 'delete'), fc.nat(4), fc.nat(4), fc.boolean());

@@ -1,4 +1,3 @@
-/** Rows of the audit log and their bounds (control-plane/store/accounts/audit.ts). */
 import { beforeEach, expect, test } from 'vitest';
 import {
   type AuditEntry,

@@ -1,4 +1,3 @@
-/** Untrusted Markdown (control-plane/web/components/markdown.ts). */
 import { expect, test } from 'vitest';
 import { renderMarkdown } from '../../../control-plane/web/components/markdown.ts';
 
