@@ -1,6 +1,7 @@
 /**
  * A migrated database in memory with one user, and a wrapper that counts commits and fails them on request.
  */
+import { onTestFinished } from 'vitest';
 import {
   type Argument,
   DatabaseError,
@@ -21,6 +22,13 @@ export async function memoryDatabase(url = ':memory:'): Promise<Db> {
     `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
       VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
   );
+  return db;
+}
+
+/** The same, until the test ends. */
+export async function testDatabase(url?: string): Promise<Db> {
+  const db = await memoryDatabase(url);
+  onTestFinished(() => db.close());
   return db;
 }
 

@@ -2,14 +2,10 @@
 import type { Server } from 'node:http';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
-import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
 import { SecretFetches } from '../../../control-plane/guard/secret-fetches.ts';
-import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import { noteBody } from '../../../control-plane/http/idempotency.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
-import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { listenOn } from '../hosts/port.ts';
@@ -22,13 +18,8 @@ export async function agentServer(
   answering: (server: Server) => void,
 ): Promise<Server> {
   const context = {
-    db: rig.memory,
-    passwords: new Passwords(),
+    ...rig.operations,
     deploymentName,
-    minPasswordLength: 10,
-    turns: new ReadTurns(Date.now),
-    shares: new UserShares(Date.now),
-    seal: new Seal([]),
     variant: variants.B,
     bodies: new BodyReader({
       addressOf: () => '127.0.0.1',
@@ -36,7 +27,6 @@ export async function agentServer(
       noteBody,
       nowMs: Date.now,
     }),
-    nowMs: () => rig.clock.nowMs(),
     addressOf: () => '192.0.2.1',
     // A restart replaces the coordinator.
     get coordinator() {

@@ -1,5 +1,4 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
-import { onTestFinished } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
@@ -11,6 +10,10 @@ import {
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
+import { UserShares } from '../../../control-plane/guard/user-shares.ts';
+import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
+import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import type { ClaimTerms } from '../../../control-plane/store/db/epoch.ts';
@@ -20,7 +23,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { ModelAgent } from '../agents/model-agent.ts';
 import { application } from '../fixtures/applications.ts';
-import { FaultyDb, memoryDatabase } from '../hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../hosts/memory-database.ts';
 import { running } from './core-rig.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -64,8 +67,7 @@ export class CoordinatorRig {
     keepEndedDays?: number,
     url?: string,
   ): Promise<CoordinatorRig> {
-    const memory = await memoryDatabase(url);
-    onTestFinished(() => memory.close());
+    const memory = await testDatabase(url);
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling, keepEndedDays);
   }
@@ -110,6 +112,20 @@ export class CoordinatorRig {
       (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
       VALUES (?, ?, '', ?, 1, 'internal', 1000, 0, 1)`;
     return this.memory.batch([{ sql, args: [id, `user-${id}`, roleId] }]);
+  }
+
+  /** What operations need beside the coordinator. */
+  get operations() {
+    return {
+      db: this.memory,
+      passwords: new Passwords(),
+      deploymentName: 'test',
+      minPasswordLength: 10,
+      turns: new ReadTurns(Date.now),
+      shares: new UserShares(Date.now),
+      seal: new Seal([]),
+      nowMs: () => this.clock.nowMs(),
+    };
   }
 
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {

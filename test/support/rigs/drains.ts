@@ -19,9 +19,10 @@ export const mixed = (workers = 0): Application =>
   );
 
 /** A rig with a host for each number of cores: `host0`, `host1` and so on. */
-export function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
+export function rigWith<Cores extends number[]>(...cores: Cores) {
   const rig = new CoreRig({ placementPolicy: 'waterfill' });
-  const hosts = cores.map((each, at) => rig.hello(hostFacts(`host${at}`, { cores: each })));
+  const joined = cores.map((each, at) => rig.hello(hostFacts(`host${at}`, { cores: each })));
+  const hosts = joined as { [At in keyof Cores]: Host };
   rig.turn();
   return { rig, hosts };
 }
@@ -35,6 +36,9 @@ export function run(rig: CoreRig, description = mixed()): Execution {
   if (execution.status !== 'running') throw new Error(`the execution is ${execution.status}`);
   return execution;
 }
+
+/** What a turn decides once the first execution has left its host, and starts again on `host1`. */
+export const MOVES = ['finish 1 queued', 'place main0@host1 side0@host1', 'start main0.2', 'start side0.2'];
 
 /** The name of each service's host, null for services that are not placed. */
 export const hostsOf = (rig: CoreRig, { services }: Execution): (string | null)[] =>

@@ -9,6 +9,7 @@ import type { Application, ServiceDescription } from '../../../shared/applicatio
 import { application, service } from '../fixtures/applications.ts';
 import { CoreRig, hostFacts, loadedExecution } from './core-rig.ts';
 
+export const GIB = 1024 ** 3;
 export const NOT_ENOUGH = 'Waiting alone is not enough: it would not fit even if nothing else ran.';
 export const ENOUGH = 'Waiting is enough: it fits when enough running services have ended.';
 

@@ -1,5 +1,4 @@
 /** Turns on a real database that fails on demand, with a record of what happened in which order. */
-import { onTestFinished } from 'vitest';
 import type { Input } from '../../../control-plane/coordinator/turn-inputs.ts';
 import { Turns } from '../../../control-plane/coordinator/turns.ts';
 import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
@@ -8,7 +7,7 @@ import { defaultSchedulerConfig } from '../../../control-plane/core/model/schedu
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application } from '../fixtures/applications.ts';
-import { FaultyDb, memoryDatabase } from '../hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../hosts/memory-database.ts';
 import { eventually } from '../tools/eventually.ts';
 import { decisionTexts } from './core-rig.ts';
 import { TestClock } from './test-clock.ts';
@@ -30,9 +29,7 @@ export class TurnsRig {
 
   /** Until the test ends. */
   static async open(): Promise<TurnsRig> {
-    const memory = await memoryDatabase();
-    onTestFinished(() => memory.close());
-    return new TurnsRig(memory);
+    return new TurnsRig(await testDatabase());
   }
 
   /** If `faulty` returns true, the callback after a commit throws. */

@@ -5,13 +5,8 @@ import { settingsIn, settingsText } from '../../../cli/machine/settings-file.ts'
 const OWN = { BERTH_DATA_DIR: '/var/lib/berth-server', BERTH_LOCAL_AGENT: 'off' };
 
 test('L89: the settings of the control plane are taken, and those of other programs are not', () => {
-  const others = {
-    BERTH_URL: 'x',
-    BERTH_TOKEN: 'x',
-    BERTH_AGENT_NAME: 'x',
-    BERTH_JOIN_TOKEN: 'x',
-    PATH: 'x',
-  };
+  const names = ['BERTH_URL', 'BERTH_TOKEN', 'BERTH_AGENT_NAME', 'BERTH_JOIN_TOKEN', 'PATH'];
+  const others = Object.fromEntries(names.map((name) => [name, 'x']));
   const taken = { BERTH_PORT: '5002', BERTH_AGENT_RELEASE: '/srv' };
   const text = settingsText('', { ...taken, BERTH_SHOP: '', ...others });
   expect(settingsIn(text)).toEqual({ ...taken, ...OWN });

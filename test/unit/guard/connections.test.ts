@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { answerOn } from '../../support/clients/raw-http.ts';
 import { GET, HALF, HELD, isOpen, ServerRig, type Setup, SLOW_BODY } from '../../support/rigs/server-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -36,111 +36,107 @@ test('H452: the metrics tell the connections, the requests, and those of the add
   ]);
 });
 
-describe('connections that wait', () => {
-  test('H344: beyond the limit of an address, its own oldest unfinished head goes first, with an answer', async () => {
-    const send = await start({ perAddress: 3 });
-    const other = await send('127.0.0.3', HALF);
-    const own = [];
-    for (let n = 0; n < 3; n++) own.push(await send('127.0.0.2', HALF));
-    const [oldest, ...later] = own;
-    const reply = answerOn(oldest as Socket);
-    expect((await answerOn(await send('127.0.0.2', GET))).status).toBe(200);
-    const reason = 'Too many connections from this address: at most 3. Try again when some have ended.';
-    expect(await reply).toMatchObject({ status: 429, reason });
-    expect([other, ...later].every(isOpen)).toBe(true);
-    other.write('erth\r\nConnection: close\r\n\r\n');
-    expect((await answerOn(other)).status).toBe(200);
-  });
-
-  test('H345: if all places are taken, the oldest unfinished head of all goes first', async () => {
-    const send = await start({ connections: 4 });
-    const half = [];
-    for (let n = 2; n < 6; n++) half.push(await send(`127.0.0.${n}`, HALF));
-    const [oldest, ...later] = half;
-    const reply = answerOn(oldest as Socket);
-    expect((await answerOn(await send('127.0.0.9', GET))).status).toBe(200);
-    const reason = 'Too many connections at the same time: at most 4. Try again.';
-    expect(await reply).toMatchObject({ status: 503, reason });
-    expect(later.every(isOpen)).toBe(true);
-  });
-
-  test('H345: a connection between two requests is closed without an answer, which the client would take for the next one', async () => {
-    const send = await start({ connections: 1 });
-    const idle = await send('127.0.0.2', GET_ON);
-    let received = '';
-    idle.on('data', (bytes) => {
-      received += bytes;
-    });
-    await eventually(() => received.endsWith('ok'));
-    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    await eventually(() => idle.closed);
-    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
-  });
+test('H344: beyond the limit of an address, its own oldest unfinished head goes first, with an answer', async () => {
+  const send = await start({ perAddress: 3 });
+  const other = await send('127.0.0.3', HALF);
+  const own = [];
+  for (let n = 0; n < 3; n++) own.push(await send('127.0.0.2', HALF));
+  const [oldest, ...later] = own;
+  const reply = answerOn(oldest as Socket);
+  expect((await answerOn(await send('127.0.0.2', GET))).status).toBe(200);
+  const reason = 'Too many connections from this address: at most 3. Try again when some have ended.';
+  expect(await reply).toMatchObject({ status: 429, reason });
+  expect([other, ...later].every(isOpen)).toBe(true);
+  other.write('erth\r\nConnection: close\r\n\r\n');
+  expect((await answerOn(other)).status).toBe(200);
 });
 
-describe('requests under way', () => {
-  test('H344: a request beyond the limit of its address is 429, and those of other addresses are served', async () => {
-    const send = await start({ perAddress: 2 });
-    await send('127.0.0.2', HELD);
-    await send('127.0.0.2', HELD);
-    await eventually(() => rig.held.length === 2);
-    const refused = await answerOn(await send('127.0.0.2', GET));
-    const reason = 'Too many requests from this address: at most 2. Try again when some have ended.';
-    expect(refused).toMatchObject({ status: 429, reason });
-    expect(refused.headers).toContainEqual(['retry-after', '1']);
-    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    rig.held[0]?.(new Response('done'));
-    await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
-  });
+test('H345: if all places are taken, the oldest unfinished head of all goes first', async () => {
+  const send = await start({ connections: 4 });
+  const half = [];
+  for (let n = 2; n < 6; n++) half.push(await send(`127.0.0.${n}`, HALF));
+  const [oldest, ...later] = half;
+  const reply = answerOn(oldest as Socket);
+  expect((await answerOn(await send('127.0.0.9', GET))).status).toBe(200);
+  const reason = 'Too many connections at the same time: at most 4. Try again.';
+  expect(await reply).toMatchObject({ status: 503, reason });
+  expect(later.every(isOpen)).toBe(true);
+});
 
-  test('H377: requests that a client sends without awaiting the answers are served one after the other', async () => {
-    const send = await start({ perAddress: 1 });
-    const socket = await send('127.0.0.2', `${HELD}${HELD}${SLOW_BODY}defghi${GET}`);
-    const received = buffer(socket);
-    await eventually(() => rig.held.length === 1);
-    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    expect([rig.held.length, rig.bodies]).toEqual([1, 0]);
-    rig.held[0]?.(new Response('first'));
-    await eventually(() => rig.held.length === 2);
-    expect(rig.bodies).toBe(0);
-    rig.held[1]?.(new Response('second'));
-    const text = (await received).toString();
-    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(4).fill('HTTP/1.1 200'));
-    expect(text).toMatch(/first.*second.*abcdefghi.*ok$/s);
+test('H345: a connection between two requests is closed without an answer, which the client would take for the next one', async () => {
+  const send = await start({ connections: 1 });
+  const idle = await send('127.0.0.2', GET_ON);
+  let received = '';
+  idle.on('data', (bytes) => {
+    received += bytes;
   });
+  await eventually(() => received.endsWith('ok'));
+  expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+  await eventually(() => idle.closed);
+  expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});
 
-  test('H377: the first request beyond those that may wait on a connection is 429, and the connection ends', async () => {
-    const send = await start({ pipelined: 2 });
-    const received = buffer(await send('127.0.0.2', `${HELD}${GET_ON}${GET_ON}${SLOW_BODY}defghi${GET_ON}`));
-    await eventually(() => rig.held.length === 1);
-    rig.held[0]?.(new Response('first'));
-    const text = (await received).toString();
-    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual(['200', '200', '200', '429']);
-    expect(text).toContain(
-      'Too many requests on this connection: at most 2 may wait for the answers to earlier ones.',
-    );
-    expect(rig.bodies).toBe(0);
-  });
+test('H344: a request beyond the limit of its address is 429, and those of other addresses are served', async () => {
+  const send = await start({ perAddress: 2 });
+  await send('127.0.0.2', HELD);
+  await send('127.0.0.2', HELD);
+  await eventually(() => rig.held.length === 2);
+  const refused = await answerOn(await send('127.0.0.2', GET));
+  const reason = 'Too many requests from this address: at most 2. Try again when some have ended.';
+  expect(refused).toMatchObject({ status: 429, reason });
+  expect(refused.headers).toContainEqual(['retry-after', '1']);
+  expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+  rig.held[0]?.(new Response('done'));
+  await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
+});
 
-  test('H377: no more is read of a connection with a request too many', async () => {
-    const send = await start({ pipelined: 2 });
-    const accepted = once(rig.server, 'connection');
-    const socket = await send('127.0.0.2', HELD);
-    const [peer] = (await accepted) as [Socket];
-    await eventually(() => rig.held.length === 1);
-    socket.write(GET_ON.repeat(200_000));
-    await eventually(() => peer.isPaused());
-    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    expect(peer.bytesRead).toBeLessThan(2 ** 20);
-  });
+test('H377: requests that a client sends without awaiting the answers are served one after the other', async () => {
+  const send = await start({ perAddress: 1 });
+  const socket = await send('127.0.0.2', `${HELD}${HELD}${SLOW_BODY}defghi${GET}`);
+  const received = buffer(socket);
+  await eventually(() => rig.held.length === 1);
+  expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+  expect([rig.held.length, rig.bodies]).toEqual([1, 0]);
+  rig.held[0]?.(new Response('first'));
+  await eventually(() => rig.held.length === 2);
+  expect(rig.bodies).toBe(0);
+  rig.held[1]?.(new Response('second'));
+  const text = (await received).toString();
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(4).fill('HTTP/1.1 200'));
+  expect(text).toMatch(/first.*second.*abcdefghi.*ok$/s);
+});
 
-  test('H346: a client that has left leaves its place', async () => {
-    const send = await start({ perAddress: 1 });
-    const socket = await send('127.0.0.2', HELD);
-    await eventually(() => rig.held.length === 1);
-    socket.destroy();
-    await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
-  });
+test('H377: the first request beyond those that may wait on a connection is 429, and the connection ends', async () => {
+  const send = await start({ pipelined: 2 });
+  const received = buffer(await send('127.0.0.2', `${HELD}${GET_ON}${GET_ON}${SLOW_BODY}defghi${GET_ON}`));
+  await eventually(() => rig.held.length === 1);
+  rig.held[0]?.(new Response('first'));
+  const text = (await received).toString();
+  expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual(['200', '200', '200', '429']);
+  expect(text).toContain(
+    'Too many requests on this connection: at most 2 may wait for the answers to earlier ones.',
+  );
+  expect(rig.bodies).toBe(0);
+});
+
+test('H377: no more is read of a connection with a request too many', async () => {
+  const send = await start({ pipelined: 2 });
+  const accepted = once(rig.server, 'connection');
+  const socket = await send('127.0.0.2', HELD);
+  const [peer] = (await accepted) as [Socket];
+  await eventually(() => rig.held.length === 1);
+  socket.write(GET_ON.repeat(200_000));
+  await eventually(() => peer.isPaused());
+  expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+  expect(peer.bytesRead).toBeLessThan(2 ** 20);
+});
+
+test('H346: a client that has left leaves its place', async () => {
+  const send = await start({ perAddress: 1 });
+  const socket = await send('127.0.0.2', HELD);
+  await eventually(() => rig.held.length === 1);
+  socket.destroy();
+  await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
 });
 
 test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {

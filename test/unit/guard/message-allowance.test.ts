@@ -75,17 +75,10 @@ test('P152: where messages take longer, each one counts as more', () => {
 
 const noEvents = { hello: () => {}, report: () => {}, bye: () => {} };
 
-interface Connection {
-  socket: MemorySocket;
-  connection: AgentConnection;
-  /** Whether readers caused each message. */
-  requested: boolean[];
-  events: string[];
-}
-
 /** A connection whose every message is beyond the allowance. */
-function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: number[] } {
+function excessive(canPause: boolean, waitMs = 3_000) {
   const socket = new MemorySocket();
+  /** Whether readers caused each message. */
   const requested: boolean[] = [];
   const events: string[] = [];
   const pauses: number[] = [];

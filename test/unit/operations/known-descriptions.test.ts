@@ -1,4 +1,3 @@
-/** Descriptions that were valid before (control-plane/operations/executions/known-descriptions.ts). */
 import { expect, test } from 'vitest';
 import {
   KnownDescriptions,

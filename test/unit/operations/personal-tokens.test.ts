@@ -9,7 +9,7 @@ import {
   listPersonalTokens,
 } from '../../../control-plane/store/accounts/personal-tokens.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../../support/hosts/memory-database.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -21,13 +21,12 @@ let nowMs: number;
 let queries: number;
 let tokens: PersonalTokens;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   faulty = new FaultyDb(db);
   nowMs = 1_700_000_040_000;
   queries = 0;
   faulty.afterQuery = () => void queries++;
   tokens = open();
-  return () => db.close();
 });
 
 const open = () => new PersonalTokens({ db: faulty, counts: new LoginCounts(), nowMs: () => nowMs });

@@ -14,7 +14,7 @@ import { findSealedSecrets, LIST } from '../../../control-plane/store/accounts/u
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, testDatabase } from '../../support/hosts/memory-database.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const [FIRST, SECOND] = [newKey(), newKey()];
@@ -24,12 +24,11 @@ const value = new TextEncoder().encode('the value');
 let db: Db;
 let admin: KnownActor;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   const account = await findAccountByName(db, 'alice');
   if (!account) throw new Error('the user alice is missing');
   const { user, role } = account;
   admin = { kind: 'user', credential: { by: 'password' }, user, role: { ...role, canChangeConfig: true } };
-  return () => db.close();
 });
 
 const contextWith = (...keys: string[]) => ({

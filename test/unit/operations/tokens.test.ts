@@ -5,7 +5,7 @@ import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 import { cases, fc } from '../../support/tools/random-cases.ts';
 
 const credential = { by: 'password' } as const;
@@ -15,9 +15,8 @@ let db: Db;
 let nowMs = 1_700_000_000_123;
 let tokens: Tokens;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   tokens = open();
-  return () => db.close();
 });
 
 const open = (deploymentName = 'test') => {

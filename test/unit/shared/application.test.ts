@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { validateApplication } from '../../../shared/application.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
@@ -103,33 +103,31 @@ test.each([
   expect(pointersOf(withService(changes))).toEqual(pointers);
 });
 
-describe('C24: variables of a description', () => {
-  const all =
-    '{user_name} {execution_id} {execution_name} {deployment_name} {dns_name#self} {dns_name#web0} {dns_name#web1}';
-  test('C24: known variables are accepted in environment and command', () => {
-    expect(problemsOf(withService({ total_count: 2, environment: [['A', all]], command: all }))).toEqual([]);
-  });
-  test('C24: an unknown variable is refused by name, once in a value, in the words of a command too, and any other text is plain', () => {
-    const ofValue = (text: string) => problemsOf(withService({ environment: [['A', text]] }));
-    for (const text of ['{nope}', '{dns_name}', '{dns_name#web1}', '{dns_name#other0}', '{user_name#self}']) {
-      const problem = { pointer: '/services/0/environment/0/1', message: expect.stringContaining(text) };
-      expect(ofValue(`x ${text} y`)).toEqual([problem]);
-    }
-    for (const text of ['{{nope}}', `\${shell}`, '{"json": 1}', '{}', '{ spaced }', '{UPPER}', 'a{1..3}'])
-      expect(ofValue(text), text).toEqual([]);
-    for (const command of ['echo \\{nope\\}', '{no"p"e}'])
-      expect(pointersOf(withService({ command })), command).toEqual(['/services/0/command']);
-    expect(problemsOf(withService({ command: '{a} {a} {b}' }))).toHaveLength(2);
-  });
-  test.each([
-    ['no total_count', { total_count: 0 }],
-    ['a total_count below essential_count', { total_count: 1, essential_count: 2 }],
-  ])('H601: with %s of a service, no variable for one of its instances is reported', (_, counts) => {
-    const front = service({ command: 'wait-for {dns_name#back1}', environment: [['B', '{dns_name#back1}']] });
-    const back = service({ name: 'back', monitor: false, ...counts });
-    const pointers = pointersOf(application(front, back));
-    expect(pointers).toEqual([expect.stringMatching(/^\/services\/1\/\w+_count$/)]);
-  });
+const all =
+  '{user_name} {execution_id} {execution_name} {deployment_name} {dns_name#self} {dns_name#web0} {dns_name#web1}';
+test('C24: known variables are accepted in environment and command', () => {
+  expect(problemsOf(withService({ total_count: 2, environment: [['A', all]], command: all }))).toEqual([]);
+});
+test('C24: an unknown variable is refused by name, once in a value, in the words of a command too, and any other text is plain', () => {
+  const ofValue = (text: string) => problemsOf(withService({ environment: [['A', text]] }));
+  for (const text of ['{nope}', '{dns_name}', '{dns_name#web1}', '{dns_name#other0}', '{user_name#self}']) {
+    const problem = { pointer: '/services/0/environment/0/1', message: expect.stringContaining(text) };
+    expect(ofValue(`x ${text} y`)).toEqual([problem]);
+  }
+  for (const text of ['{{nope}}', `\${shell}`, '{"json": 1}', '{}', '{ spaced }', '{UPPER}', 'a{1..3}'])
+    expect(ofValue(text), text).toEqual([]);
+  for (const command of ['echo \\{nope\\}', '{no"p"e}'])
+    expect(pointersOf(withService({ command })), command).toEqual(['/services/0/command']);
+  expect(problemsOf(withService({ command: '{a} {a} {b}' }))).toHaveLength(2);
+});
+test.each([
+  ['no total_count', { total_count: 0 }],
+  ['a total_count below essential_count', { total_count: 1, essential_count: 2 }],
+])('H601: with %s of a service, no variable for one of its instances is reported', (_, counts) => {
+  const front = service({ command: 'wait-for {dns_name#back1}', environment: [['B', '{dns_name#back1}']] });
+  const back = service({ name: 'back', monitor: false, ...counts });
+  const pointers = pointersOf(application(front, back));
+  expect(pointers).toEqual([expect.stringMatching(/^\/services\/1\/\w+_count$/)]);
 });
 
 test('C25: validation reports every problem at once', () => {

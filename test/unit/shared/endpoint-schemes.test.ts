@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest';
-import { validateApplication } from '../../../shared/application.ts';
-import { application, service } from '../../support/fixtures/descriptions.ts';
+import { problemsOf, withService } from '../../support/fixtures/problems.ts';
 
-const problemsOf = (url_template: string) => {
-  const port = { name: 'p', port_number: 80, protocol: 'tcp' as const, url_template };
-  const found = validateApplication(application(service({ ports: [port] })));
-  return found.valid ? [] : found.problems;
-};
+const problemsWith = (url_template: string) =>
+  problemsOf(withService({ ports: [{ name: 'p', port_number: 80, protocol: 'tcp', url_template }] }));
 
 test.each([
   'javascript:alert(1)//{ip_port}',
@@ -25,7 +21,7 @@ test.each([
 ])('H325: %j is refused', (template) => {
   const schemes = 'javascript, vbscript, data, blob, filesystem';
   const message = `must not begin with a scheme that browsers run: ${schemes}`;
-  expect(problemsOf(template)).toEqual([{ pointer: '/services/0/ports/0/url_template', message }]);
+  expect(problemsWith(template)).toEqual([{ pointer: '/services/0/ports/0/url_template', message }]);
 });
 
 test.each([
@@ -37,7 +33,7 @@ test.each([
   // These have no scheme.
   ...['', '{ip_port}', '{ip_port}/path?x=javascript:1', '{proxy_path}', '/javascript:x', '1a:x'],
 ])('H325: %j is accepted, since no browser runs it', (template) => {
-  expect(problemsOf(template)).toEqual([]);
+  expect(problemsWith(template)).toEqual([]);
 });
 
 test('H325: no accepted template becomes a URL that a browser would run', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { zoeContainers } from '../../../control-plane/http/variants/zoe-containers.ts';
-import { assignmentOf, dnsNameOf, type ExecutionContext, expandApplication } from '../../../shared/expand.ts';
+import { assignmentOf, type ExecutionContext, expandApplication } from '../../../shared/expand.ts';
 import { assignmentSchema } from '../../../shared/protocol/assignment.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 
@@ -28,11 +28,6 @@ test('C27: a definition expands to instances counted from 0, the first of which 
     ['web2', 'web', false],
     ['one0', 'one', false],
   ]);
-});
-
-test('C27: the name of the container, which is its DNS name, is <instance>-<execution>-<deployment>', () => {
-  expect(dnsNameOf('web0', 7, 'test')).toBe('web0-7-test');
-  expect(assignmentOf(key, 'web0', service(), LIMIT, context).name).toBe('web0-7-test');
 });
 
 test('C24: values are filled into the environment and into the words of the command', () => {
@@ -103,6 +98,8 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
   expect(made).toMatchObject({
     ...key,
     execution: 7,
+    // This is also its DNS name.
+    name: 'web0-7-test',
     instance: 'web0',
     owner: 'alice',
     workDir: '/work',

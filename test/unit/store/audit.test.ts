@@ -1,4 +1,3 @@
-/** Rows of the audit log and their bounds (control-plane/store/accounts/audit.ts). */
 import { beforeEach, expect, test } from 'vitest';
 import {
   type AuditEntry,
@@ -16,15 +15,14 @@ import {
 } from '../../../control-plane/store/accounts/audit.ts';
 import { insertRole, listRoles } from '../../../control-plane/store/accounts/roles.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 import { cases, fc } from '../../support/tools/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  return () => db.close();
+  db = await testDatabase();
 });
 
 const entry = (userId: number | null, fields: Partial<AuditEntry> = {}): AuditEntry => ({

@@ -1,5 +1,5 @@
 /** Filters of the list of executions, compared with a plain evaluation of each filter on every row. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ExecutionStatus } from '../../../control-plane/core/model/execution.ts';
 import {
   type ExecutionFilter,
@@ -146,57 +146,53 @@ const byStatus = (some: readonly Row[]) => {
   return new Map([...groups].map(([status, { length }]) => [status, length]));
 };
 
-describe('counts', () => {
-  const countsOf = (filter: ExecutionFilter) => byStatus(rows.filter((one) => passes(one, filter)));
+const countsOf = (filter: ExecutionFilter) => byStatus(rows.filter((one) => passes(one, filter)));
 
-  test('H390: each status that passes the filter is counted exactly up to 10,000, and not beyond', async () => {
-    const counts = countsOf({});
-    expect(counts.get('terminated')).toBeGreaterThan(MAX_COUNT);
-    counts.set('terminated', MAX_COUNT + 1);
-    expect(new Map(await countExecutions(db, {}))).toEqual(counts);
-    for (const filter of [{ owner: { id: 2 } }, { name: 'Job-7' }, { laterThanMs: { submit: 9 * ROWS } }])
-      expect(new Map(await countExecutions(db, filter))).toEqual(countsOf(filter));
-  });
+test('H390: each status that passes the filter is counted exactly up to 10,000, and not beyond', async () => {
+  const counts = countsOf({});
+  expect(counts.get('terminated')).toBeGreaterThan(MAX_COUNT);
+  counts.set('terminated', MAX_COUNT + 1);
+  expect(new Map(await countExecutions(db, {}))).toEqual(counts);
+  for (const filter of [{ owner: { id: 2 } }, { name: 'Job-7' }, { laterThanMs: { submit: 9 * ROWS } }])
+    expect(new Map(await countExecutions(db, filter))).toEqual(countsOf(filter));
 });
 
-describe('a part of a name', () => {
-  const searched = (filter: ExecutionFilter) =>
-    rows
-      .filter((row) => passes(row, filter))
-      .sort(newestFirst)
-      .slice(0, SEARCHED_NAMES);
-  const matches = (filter: ExecutionFilter, part: string) =>
-    searched(filter).filter(({ name }) => name.toLowerCase().includes(part));
+const searched = (filter: ExecutionFilter) =>
+  rows
+    .filter((row) => passes(row, filter))
+    .sort(newestFirst)
+    .slice(0, SEARCHED_NAMES);
+const matches = (filter: ExecutionFilter, part: string) =>
+  searched(filter).filter(({ name }) => name.toLowerCase().includes(part));
 
-  test('H393: is found in any case, to the letter, among the 25,000 newest executions that pass the other filters', async () => {
-    for (const part of ['%', '_', '\\', "'"])
-      expect(await foundIds({ nameContains: part, limit: 10 }), part).toEqual([]);
-    for (const filter of [{}, { owner: { id: 1 } }, { status: 'error' as const }]) {
-      const expected = matches(filter, 'b-49').map(({ id }) => id);
-      expect(await foundIds({ ...filter, nameContains: 'B-49', limit: 100_000 })).toEqual(expected);
-      expect(await foundIds({ ...filter, nameContains: 'B-49', limit: 5 })).toEqual(expected.slice(0, 5));
-    }
-  });
+test('H393: a part of a name is found in any case, to the letter, among the 25,000 newest executions that pass the other filters', async () => {
+  for (const part of ['%', '_', '\\', "'"])
+    expect(await foundIds({ nameContains: part, limit: 10 }), part).toEqual([]);
+  for (const filter of [{}, { owner: { id: 1 } }, { status: 'error' as const }]) {
+    const expected = matches(filter, 'b-49').map(({ id }) => id);
+    expect(await foundIds({ ...filter, nameContains: 'B-49', limit: 100_000 })).toEqual(expected);
+    expect(await foundIds({ ...filter, nameContains: 'B-49', limit: 5 })).toEqual(expected.slice(0, 5));
+  }
+});
 
-  test('H393: the search continues after the last execution that it has read', async () => {
-    const last = searched({}).at(-1);
-    const end = await findSearchEnd(db, { nameContains: 'b-49' });
-    expect(end).toEqual({ timeSubmitMs: last?.submit, id: last?.id });
-    if (!end) return;
-    const older = matches({ olderThan: end }, 'b-49').map(({ id }) => id);
-    expect(await foundIds({ nameContains: 'b-49', olderThan: end, limit: 10 })).toEqual(older.slice(0, 10));
-    expect(await findSearchEnd(db, { nameContains: 'b-49', olderThan: end })).toBeUndefined();
-  });
+test('H393: the search continues after the last execution that it has read', async () => {
+  const last = searched({}).at(-1);
+  const end = await findSearchEnd(db, { nameContains: 'b-49' });
+  expect(end).toEqual({ timeSubmitMs: last?.submit, id: last?.id });
+  if (!end) return;
+  const older = matches({ olderThan: end }, 'b-49').map(({ id }) => id);
+  expect(await foundIds({ nameContains: 'b-49', olderThan: end, limit: 10 })).toEqual(older.slice(0, 10));
+  expect(await findSearchEnd(db, { nameContains: 'b-49', olderThan: end })).toBeUndefined();
+});
 
-  const countsOf = (filter: ExecutionFilter) => byStatus(matches(filter, 'b-49'));
+const searchedCounts = (filter: ExecutionFilter) => byStatus(matches(filter, 'b-49'));
 
-  test('H390, H393: the counts are those of the executions that were searched; all matches are counted if these are all that pass the other filters', async () => {
-    expect(new Map(await countExecutions(db, { nameContains: 'b-49' }))).toEqual(countsOf({}));
-    const owner = { id: 2 };
-    expect(searched({ owner }).length).toBeLessThan(SEARCHED_NAMES);
-    expect(await countAll(db, { owner, nameContains: 'b-49' })).toEqual(countsOf({ owner }));
-    expect(await countAll(db, { owner, nameContains: 'none' })).toEqual(new Map());
-    expect(await countAll(db, { nameContains: 'b-49' })).toBeUndefined();
-    expect(await countAll(db, { owner })).toEqual(await countExecutions(db, { owner }));
-  });
+test('H390, H393: the counts are those of the executions that were searched; all matches are counted if these are all that pass the other filters', async () => {
+  expect(new Map(await countExecutions(db, { nameContains: 'b-49' }))).toEqual(searchedCounts({}));
+  const owner = { id: 2 };
+  expect(searched({ owner }).length).toBeLessThan(SEARCHED_NAMES);
+  expect(await countAll(db, { owner, nameContains: 'b-49' })).toEqual(searchedCounts({ owner }));
+  expect(await countAll(db, { owner, nameContains: 'none' })).toEqual(new Map());
+  expect(await countAll(db, { nameContains: 'b-49' })).toBeUndefined();
+  expect(await countAll(db, { owner })).toEqual(await countExecutions(db, { owner }));
 });

@@ -3,15 +3,14 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { listExecutions } from '../../../control-plane/store/executions/executions.ts';
 import { addExecutions } from '../../support/fixtures/execution-rows.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 
 /** Two of them are more than a page. */
 const LONG = { text: 'x'.repeat(700_000) };
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  return () => db.close();
+  db = await testDatabase();
 });
 
 const submit = (...ids: number[]) => {

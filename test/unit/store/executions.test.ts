@@ -1,23 +1,18 @@
 /** Reads of services' logs and of executions that have ended, from rows alone. */
 import { beforeEach, expect, test } from 'vitest';
+import { newHost } from '../../../control-plane/core/model/host.ts';
 import { FIRST_END, listEnded } from '../../../control-plane/store/cluster/history-rows.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { findLogLocation, listEndedSince } from '../../../control-plane/store/executions/executions.ts';
 import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  for (const [id, name, removedMs, removedName] of [
-    [1, 'here', null, null],
-    [2, 'gone:2', 200, 'gone'],
-  ] as const)
-    await db.query(
-      `INSERT INTO hosts (id, name, address, labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-        last_contact_ms, lost, removed_ms, removed_name) VALUES (?, ?, '', '[]', 1, 1, 1, '', '', 0, 0, ?, ?)`,
-      [id, name, removedMs, removedName],
-    );
+  db = await testDatabase();
+  await db.batch([insertHost(newHost(1, 'here', 0)), insertHost(newHost(2, 'gone:2', 0))]);
+  await db.query("UPDATE hosts SET removed_ms = 200, removed_name = 'gone' WHERE id = 2");
 });
 
 const row = (id: number, changes: Partial<ExecutionRow> = {}): ExecutionRow => ({

@@ -1,12 +1,11 @@
 import { beforeEach, expect, test } from 'vitest';
 import { addFailure, findFailures } from '../../../control-plane/store/accounts/login-failures.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  return () => db.close();
+  db = await testDatabase();
 });
 
 test('H328: rows of failed logins stay below their limit, and those with the most failures stay', async () => {

@@ -5,7 +5,7 @@ import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { insertExecution } from '../../../control-plane/store/cluster/execution-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application, needs, service } from '../../support/fixtures/applications.ts';
-import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../support/hosts/memory-database.ts';
 import { loadedExecution } from '../../support/rigs/core-rig.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };
@@ -17,8 +17,7 @@ const submission = { userId: 1, name: 'run', application: described, description
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  return () => db.close();
+  db = await testDatabase();
 });
 
 async function insertWaiting(count: number): Promise<void> {

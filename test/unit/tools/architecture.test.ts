@@ -309,74 +309,68 @@ function circleIn(sources: readonly Pick<Source, 'path' | 'imports'>[]): string[
   return undefined;
 }
 
-describe('circles of imports', () => {
-  test('there are none in the program, not even of types', () => {
-    expect(circleIn(program)?.join(' -> ')).toBeUndefined();
+test('there are no circles of imports in the program, not even of types', () => {
+  expect(circleIn(program)?.join(' -> ')).toBeUndefined();
+});
+test('a circle of imports is found with its files', () => {
+  const source = (path: string, ...files: string[]) => ({
+    path,
+    imports: files.map((file) => ({ specifier: file, file, package: undefined, typeOnly: true })),
   });
-  test('a circle is found with its files', () => {
-    const source = (path: string, ...files: string[]) => ({
-      path,
-      imports: files.map((file) => ({ specifier: file, file, package: undefined, typeOnly: true })),
-    });
-    const sources = [source('a', 'b'), source('b', 'c', 'd'), source('c'), source('d', 'b')];
-    expect(circleIn(sources)).toEqual(['b', 'd', 'b']);
-    expect(circleIn(sources.slice(0, 3))).toBeUndefined();
-  });
+  const sources = [source('a', 'b'), source('b', 'c', 'd'), source('c'), source('d', 'b')];
+  expect(circleIn(sources)).toEqual(['b', 'd', 'b']);
+  expect(circleIn(sources.slice(0, 3))).toBeUndefined();
 });
 
-describe('runtimes', () => {
-  const beneath = (folder: string) => program.filter(({ path }) => isBeneath(path, folder));
-  const importing = (sources: readonly Source[], isWrong: (one: Import) => boolean): string[] =>
-    sources.flatMap(({ path, imports }) =>
-      imports.filter(isWrong).map(({ specifier }) => `${path} imports ${specifier}`),
-    );
+const beneath = (folder: string) => program.filter(({ path }) => isBeneath(path, folder));
+const importing = (sources: readonly Source[], isWrong: (one: Import) => boolean): string[] =>
+  sources.flatMap(({ path, imports }) =>
+    imports.filter(isWrong).map(({ specifier }) => `${path} imports ${specifier}`),
+  );
 
-  test('the coordinator imports no package outside its runtime folder: neither Hono, workerd nor Node', () => {
-    const runtime = 'control-plane/coordinator/runtime';
-    const sources = beneath('control-plane/coordinator').filter(({ path }) => !isBeneath(path, runtime));
-    expect(importing(sources, (one) => one.package !== undefined)).toEqual([]);
-  });
-  test('the store imports nothing of Node outside the embedded database', () => {
-    const embedded = ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'];
-    const sources = beneath('control-plane/store').filter(({ path }) => !embedded.includes(path));
-    const isWrong = (one: Import) => !!one.package?.startsWith('node:') || embedded.includes(one.file ?? '');
-    expect(importing(sources, isWrong)).toEqual([]);
-  });
-  test('the Worker loads no package that needs Node', () => {
-    const nodeOnly = ['libsql', 'ws', '@hono/node-server', 'dockerode'];
-    const offered = ['node:crypto', 'node:async_hooks'];
-    const isWrong = ({ package: name = '' }: Import) =>
-      nodeOnly.includes(name) || (name.startsWith('node:') && !offered.includes(name));
-    expect(importing(loadedBy('control-plane/worker.ts'), isWrong)).toEqual([]);
-  });
+test('the coordinator imports no package outside its runtime folder: neither Hono, workerd nor Node', () => {
+  const runtime = 'control-plane/coordinator/runtime';
+  const sources = beneath('control-plane/coordinator').filter(({ path }) => !isBeneath(path, runtime));
+  expect(importing(sources, (one) => one.package !== undefined)).toEqual([]);
+});
+test('the store imports nothing of Node outside the embedded database', () => {
+  const embedded = ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'];
+  const sources = beneath('control-plane/store').filter(({ path }) => !embedded.includes(path));
+  const isWrong = (one: Import) => !!one.package?.startsWith('node:') || embedded.includes(one.file ?? '');
+  expect(importing(sources, isWrong)).toEqual([]);
+});
+test('the Worker loads no package that needs Node', () => {
+  const nodeOnly = ['libsql', 'ws', '@hono/node-server', 'dockerode'];
+  const offered = ['node:crypto', 'node:async_hooks'];
+  const isWrong = ({ package: name = '' }: Import) =>
+    nodeOnly.includes(name) || (name.startsWith('node:') && !offered.includes(name));
+  expect(importing(loadedBy('control-plane/worker.ts'), isWrong)).toEqual([]);
 });
 
-describe('pure files', () => {
-  /** Lets the work of others wait, and needs promises and a timer for it. */
-  const isQueue = ({ path }: Source) => path === 'shared/fair-queue.ts';
-  const inFolders = sourcesIn('control-plane/core', 'shared').filter((source) => !isQueue(source));
-  const guards = ['allowance', 'connection-places', 'login-queue', 'unread-answers'];
-  const pure = [
-    ...inFolders,
-    ...guards.map((name) => sourceOf(`control-plane/guard/${name}.ts`)),
-    sourceOf('agent/services/plan.ts'),
-  ];
-  const FORBIDDEN: readonly [RegExp, string][] = [
-    [/\bDate\b|\bperformance\b/, 'the clock'],
-    [/\bMath\.random\b|\bcrypto\b/, 'chance'],
-    [/\b(setTimeout|setInterval|setImmediate|queueMicrotask)\b/, 'timers'],
-    [/\bconsole\b|\bprocess\b|\bfetch\b/, 'the world outside'],
-    [/\basync\b|\bawait\b|\bPromise\b/, 'waiting'],
-  ];
-  const withoutTexts = (code: string): string => code.replace(/'[^'\n]*'|`[^`]*`/g, "''");
+/** Lets the work of others wait, and needs promises and a timer for it. */
+const isQueue = ({ path }: Source) => path === 'shared/fair-queue.ts';
+const inFolders = sourcesIn('control-plane/core', 'shared').filter((source) => !isQueue(source));
+const guards = ['allowance', 'connection-places', 'login-queue', 'unread-answers'];
+const pure = [
+  ...inFolders,
+  ...guards.map((name) => sourceOf(`control-plane/guard/${name}.ts`)),
+  sourceOf('agent/services/plan.ts'),
+];
+const FORBIDDEN: readonly [RegExp, string][] = [
+  [/\bDate\b|\bperformance\b/, 'the clock'],
+  [/\bMath\.random\b|\bcrypto\b/, 'chance'],
+  [/\b(setTimeout|setInterval|setImmediate|queueMicrotask)\b/, 'timers'],
+  [/\bconsole\b|\bprocess\b|\bfetch\b/, 'the world outside'],
+  [/\basync\b|\bawait\b|\bPromise\b/, 'waiting'],
+];
+const withoutTexts = (code: string): string => code.replace(/'[^'\n]*'|`[^`]*`/g, "''");
 
-  test.each(FORBIDDEN)('pure files do not use what matches %s', (pattern, what) => {
-    const broken = pure.filter(({ code }) => pattern.test(withoutTexts(code)));
-    expect(broken.map(({ path }) => `${path} must be pure, and uses ${what}`)).toEqual([]);
-  });
-  test("the agent's plan imports only types and shared", () => {
-    const { imports } = sourceOf('agent/services/plan.ts');
-    const wrong = imports.filter(({ file, typeOnly }) => !typeOnly && !file?.startsWith('shared/'));
-    expect(wrong.map(({ specifier }) => specifier)).toEqual([]);
-  });
+test.each(FORBIDDEN)('pure files do not use what matches %s', (pattern, what) => {
+  const broken = pure.filter(({ code }) => pattern.test(withoutTexts(code)));
+  expect(broken.map(({ path }) => `${path} must be pure, and uses ${what}`)).toEqual([]);
+});
+test("the agent's plan imports only types and shared", () => {
+  const { imports } = sourceOf('agent/services/plan.ts');
+  const wrong = imports.filter(({ file, typeOnly }) => !typeOnly && !file?.startsWith('shared/'));
+  expect(wrong.map(({ specifier }) => specifier)).toEqual([]);
 });

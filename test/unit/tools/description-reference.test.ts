@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { schemaFileText, withReference } from '../../../control-plane/local/assets/description-reference.ts';
 import { validateApplication } from '../../../shared/application.ts';
 import { applicationJsonSchema, type JsonSchema } from '../../../shared/application-json-schema.ts';
@@ -29,71 +29,65 @@ test('a guide without the markers is refused', () => {
   expect(() => withReference('# Guide')).toThrow(/needs the markers/);
 });
 
-describe('the JSON Schema', () => {
-  test('H305: each field of the JSON Schema has a description', () => {
-    const undescribed: string[] = [];
-    const visit = (schema: JsonSchema, at: string) => {
-      for (const [name, value] of Object.entries(schema.properties ?? {})) {
-        const field = value as JsonSchema;
-        if (!field.description) undescribed.push(`${at}/${name}`);
-        visit(field, `${at}/${name}`);
-        if (typeof field.items === 'object') visit(field.items as JsonSchema, `${at}/${name}`);
-      }
-    };
-    const schema = applicationJsonSchema();
-    visit(schema, '');
-    for (const [name, one] of Object.entries(schema.$defs ?? {})) visit(one as JsonSchema, name);
-    expect(undescribed).toEqual([]);
-    expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema');
-  });
+test('H305: each field of the JSON Schema has a description', () => {
+  const undescribed: string[] = [];
+  const visit = (schema: JsonSchema, at: string) => {
+    for (const [name, value] of Object.entries(schema.properties ?? {})) {
+      const field = value as JsonSchema;
+      if (!field.description) undescribed.push(`${at}/${name}`);
+      visit(field, `${at}/${name}`);
+      if (typeof field.items === 'object') visit(field.items as JsonSchema, `${at}/${name}`);
+    }
+  };
+  const schema = applicationJsonSchema();
+  visit(schema, '');
+  for (const [name, one] of Object.entries(schema.$defs ?? {})) visit(one as JsonSchema, name);
+  expect(undescribed).toEqual([]);
+  expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema');
+});
 
-  const full = service({
-    environment: [['NAME', '{user_name}']],
-    volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
-    ports: [
-      { name: 'Web', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/', proxy: true },
-    ],
-    labels: ['gpu'],
-    work_dir: null,
-    network: 'other',
-    replicas: 1,
-  });
-  const changed = (changes: Record<string, unknown>) => application({ ...full, ...changes } as typeof full);
+const full = service({
+  environment: [['NAME', '{user_name}']],
+  volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
+  ports: [{ name: 'Web', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/', proxy: true }],
+  labels: ['gpu'],
+  work_dir: null,
+  network: 'other',
+  replicas: 1,
+});
+const changed = (changes: Record<string, unknown>) => application({ ...full, ...changes } as typeof full);
 
-  test('H305: the JSON Schema accepts what Berth accepts', () => {
+test('H305: the JSON Schema accepts what Berth accepts', () => {
+  const validate = validator();
+  expect([validate(application(full)), validate.errors]).toEqual([true, null]);
+  expect(validateApplication(application(full)).valid).toBe(true);
+});
+
+test.each<[string, unknown]>([
+  ['an unknown key', { ...application(full), $schema: 'x' }],
+  ['another version', { ...application(full), version: 2 }],
+  ['a missing field', changed({ image: undefined })],
+  ['a name that is not a DNS label', changed({ name: '-ab' })],
+  ['a count of 0', changed({ total_count: 0 })],
+  ['a relative path', changed({ volumes: [{ name: 'data', path: 'data', read_only: true }] })],
+  ['an unknown protocol', changed({ ports: [{ ...full.ports[0], protocol: 'sctp' }] })],
+  ['a variable that is not a pair', changed({ environment: [['NAME']] })],
+  ['negative memory', changed({ resources: { ...full.resources, memory: { min: -1, max: null } } })],
+])('H305: the JSON Schema refuses %s, as Berth does', (_, description) => {
+  const read = JSON.parse(JSON.stringify(description));
+  expect([validator()(read), validateApplication(read).valid]).toEqual([false, false]);
+});
+
+const templates = codeBlocksOf(guide).filter(({ info }) => info === 'json application');
+
+test('the guide has templates', () => {
+  expect(templates.length).toBeGreaterThanOrEqual(5);
+});
+test.each(templates.map(({ text, line }) => [line, text] as const))(
+  'the template at line %i is a valid description',
+  (_, text) => {
     const validate = validator();
-    expect([validate(application(full)), validate.errors]).toEqual([true, null]);
-    expect(validateApplication(application(full)).valid).toBe(true);
-  });
-
-  test.each<[string, unknown]>([
-    ['an unknown key', { ...application(full), $schema: 'x' }],
-    ['another version', { ...application(full), version: 2 }],
-    ['a missing field', changed({ image: undefined })],
-    ['a name that is not a DNS label', changed({ name: '-ab' })],
-    ['a count of 0', changed({ total_count: 0 })],
-    ['a relative path', changed({ volumes: [{ name: 'data', path: 'data', read_only: true }] })],
-    ['an unknown protocol', changed({ ports: [{ ...full.ports[0], protocol: 'sctp' }] })],
-    ['a variable that is not a pair', changed({ environment: [['NAME']] })],
-    ['negative memory', changed({ resources: { ...full.resources, memory: { min: -1, max: null } } })],
-  ])('H305: the JSON Schema refuses %s, as Berth does', (_, description) => {
-    const read = JSON.parse(JSON.stringify(description));
-    expect([validator()(read), validateApplication(read).valid]).toEqual([false, false]);
-  });
-});
-
-describe('the templates of the guide', () => {
-  const templates = codeBlocksOf(guide).filter(({ info }) => info === 'json application');
-
-  test('the guide has templates', () => {
-    expect(templates.length).toBeGreaterThanOrEqual(5);
-  });
-  test.each(templates.map(({ text, line }) => [line, text] as const))(
-    'the template at line %i is a valid description',
-    (_, text) => {
-      const validate = validator();
-      expect(validateApplication(JSON.parse(text))).toMatchObject({ valid: true });
-      expect([validate(JSON.parse(text)), validate.errors]).toEqual([true, null]);
-    },
-  );
-});
+    expect(validateApplication(JSON.parse(text))).toMatchObject({ valid: true });
+    expect([validate(JSON.parse(text)), validate.errors]).toEqual([true, null]);
+  },
+);

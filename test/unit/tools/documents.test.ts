@@ -41,19 +41,13 @@ test('the documents are found', () => {
 });
 
 test.each(documents.map(({ path, text }) => [path, text] as const))(
-  '%s: every link leads to a file, and every anchor to a heading',
+  '%s: every link leads to a file, every anchor to a heading, and every path of the repository in backticks exists',
   (path, text) => {
     const broken = linksOf(text).flatMap((link) => {
       const problem = problemOf(path, link);
       return problem ? [`the link ${link} ${problem}`] : [];
     });
     expect(broken).toEqual([]);
-  },
-);
-
-test.each(documents.map(({ path, text }) => [path, text] as const))(
-  '%s: every path of the repository in backticks exists',
-  (path, text) => {
     const missing = quotedPathsOf(text, roots).filter((quoted) => !isThere(quoted, path, paths));
     expect(missing).toEqual([]);
   },

@@ -1,5 +1,5 @@
 /** The glossary: its code words are names in the sources, its index is complete, and the rules link to it. */
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anchorsOf, linksOf } from '../../support/tools/documents.ts';
 import { sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
@@ -50,19 +50,17 @@ const placesOf = (markdown: string): Entry[] =>
 const alphabetical = (entries: readonly Entry[]): Entry[] =>
   entries.toSorted(([a], [b]) => a.localeCompare(b, 'en', { sensitivity: 'base' }));
 
-describe('the glossary', () => {
-  test('each code word beside a term is used in the sources', () => {
-    expect(termsOf(glossary).flatMap(({ words }) => words).length).toBeGreaterThan(100);
-    expect(unusedWordsOf(glossary)).toEqual([]);
-  });
-  test('each term has one meaning: no term is there twice', () => {
-    const names = termsOf(glossary).map(({ name }) => name);
-    expect(names.filter((name, at) => names.indexOf(name) < at)).toEqual([]);
-  });
-  test('its index is alphabetical and has every term, with the section of the term', () => {
-    expect(entriesOf(glossary)).toEqual(alphabetical(placesOf(glossary)));
-  });
-  test('the rules of the control plane link to it', () => {
-    expect(linksOf(sourceOf('control-plane/SPEC.md').text)).toContain('../docs/glossary.md');
-  });
+test('each code word beside a term of the glossary is used in the sources', () => {
+  expect(termsOf(glossary).flatMap(({ words }) => words).length).toBeGreaterThan(100);
+  expect(unusedWordsOf(glossary)).toEqual([]);
+});
+test('each term of the glossary has one meaning: no term is there twice', () => {
+  const names = termsOf(glossary).map(({ name }) => name);
+  expect(names.filter((name, at) => names.indexOf(name) < at)).toEqual([]);
+});
+test('the index of the glossary is alphabetical and has every term, with the section of the term', () => {
+  expect(entriesOf(glossary)).toEqual(alphabetical(placesOf(glossary)));
+});
+test('the rules of the control plane link to the glossary', () => {
+  expect(linksOf(sourceOf('control-plane/SPEC.md').text)).toContain('../docs/glossary.md');
 });

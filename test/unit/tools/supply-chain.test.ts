@@ -1,12 +1,12 @@
 /** Where the parts of Berth come from: packages, the base image of the agent, and Node. */
 import { execFile, spawnSync } from 'node:child_process';
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { deploymentFiles } from '../../../release/deployment-files.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 
@@ -43,8 +43,7 @@ const bomSchema = z.object({
 });
 
 test('H368: `npm run sbom` writes a CycloneDX file with every package, its version and its checksum', async () => {
-  const folder = await scratchFolder('berth-sbom-');
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await testFolder();
   for (const name of ['package.json', 'package-lock.json']) await copyFile(name, join(folder, name));
   await run('npm', ['run', '--silent', 'sbom'], { cwd: folder });
   const bom = bomSchema.parse(JSON.parse(await readFile(join(folder, 'berth.cdx.json'), 'utf8')));
@@ -94,8 +93,7 @@ test('H824: the build of the image of the agent installs iptables where there is
   const dockerfile = await readFile('agent/install/Dockerfile', 'utf8');
   const [, json = ''] = /^RUN (\[[\s\S]*?^"\])$/m.exec(dockerfile) ?? [];
   const [, ...words] = JSON.parse(json.replaceAll('\\\n', '')) as string[];
-  const folder = await scratchFolder('berth-programs-');
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await testFolder();
   const script = (name: string, text: string) =>
     writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   const build = () => spawnSync(process.execPath, words, { env: { PATH: folder }, encoding: 'utf8' });

@@ -1,6 +1,5 @@
 /** Translates Compose files of tests, with the files and the environment that each test has. */
 
-import { MAX_BYTES } from '../../../../cli/compose/document.ts';
 import { ComposeError } from '../../../../cli/compose/remarks.ts';
 import { translate } from '../../../../cli/compose/translate.ts';
 import type { ServiceDescription } from '../../../../shared/application-schema.ts';
@@ -13,13 +12,8 @@ export interface Around {
   files?: Record<string, string>;
 }
 
-const surroundings = ({ env = {}, files = {} }: Around) => ({
-  folder: FOLDER,
-  environment: (name: string) => env[name],
-  read: (path: string) => files[path],
-});
-
-export const translated = (text: string, around: Around = {}) => translate(text, surroundings(around));
+export const translated = (text: string, { env = {}, files = {} }: Around = {}) =>
+  translate(text, { folder: FOLDER, environment: (name) => env[name], read: (path) => files[path] });
 
 /** Left out fields and notes: `line:column path`. */
 export function remarksOf(text: string, around: Around = {}): { leftOut: string[]; notes: string[] } {
@@ -52,5 +46,4 @@ export const variablesOf = (service: ServiceDescription | undefined): Record<str
 export const mainFile = (fields: string): string =>
   `services:\n  main:\n    image: i\n${fields === '' ? '' : `${fields.replaceAll(/^/gm, '    ')}\n`}`;
 
-export const fill = (text: string, length = MAX_BYTES): string =>
-  text.repeat(Math.floor(length / text.length));
+export const fill = (text: string, length: number): string => text.repeat(Math.floor(length / text.length));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
@@ -12,152 +12,133 @@ const MIB = 2 ** 20;
 const needing = (memoryBytes: number | null, cores: number | null) =>
   application(service({ resources: needs(memoryBytes, cores) }));
 
-describe('C52: a start beyond a cap waits', () => {
-  test.each<[string, Partial<Quota>, number]>([
-    ['of executions', { concurrentExecutions: 3 }, 3],
-    ['of memory, to the byte', { memoryBytes: 299 }, 2],
-    ['of memory that is used up exactly', { memoryBytes: 300 }, 3],
-    ['of cores that is used up exactly', { cores: 1 }, 10],
-    [
-      'of each dimension, at the first that is reached',
-      { concurrentExecutions: 5, memoryBytes: 450, cores: 2 },
-      4,
-    ],
-    ['of 0, which is no cap', {}, 12],
-  ])('C52: a start waits beyond a cap %s', (_, caps, started) => {
-    const rig = rigWith(caps);
-    const executions = Array.from({ length: 12 }, () => rig.submit(needing(100, 0.1)));
-    rig.turn();
-    const statuses = executions.map(({ status }) => status);
-    expect(statuses).toEqual(executions.map((_, at) => (at < started ? 'starting' : 'queued')));
-  });
-
-  test('C52: all essential services of an execution count, and a service without a minimum counts 0.1 cores', () => {
-    const rig = rigWith({ cores: 1 });
-    const gang = application(service({ total_count: 6, essential_count: 6 }));
-    const [first, second] = [rig.submit(gang), rig.submit(gang)];
-    rig.turn();
-    expect([first.status, second.status]).toEqual(['starting', 'queued']);
-    expect(rig.cluster.usage(1)).toEqual({ executions: 1, memoryBytes: 6 * 512 * MIB, microCores: 600_000 });
-  });
-
-  test('C52: an execution that fits passes one that does not, and other users are not delayed', () => {
-    const rig = rigWith({ memoryBytes: 100 });
-    const large = rig.submit(needing(101, null));
-    const small = rig.submit(needing(100, null));
-    const other = rig.submitInTurn(needing(101, null), 2);
-    expect([large.status, small.status, other.status]).toEqual(['queued', 'starting', 'starting']);
-  });
-
-  test('C52: each user of a quota has its caps separately', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    rig.cluster.setUser(user(2, 1));
-    const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued', 'queued']);
-  });
-
-  test('C52: the counted cores do not drift, however often services come and go', () => {
-    const rig = rigWith({ cores: 1 });
-    for (let round = 0; round < 200; round++) {
-      const executions = [0.1, 0.2, 0.7].map((cores) => rig.submit(needing(null, cores)));
-      rig.turn();
-      expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting']);
-      for (const execution of executions.toReversed()) {
-        rig.terminate(execution);
-        rig.see(named(execution, 'web0'), gone);
-      }
-    }
-    expect(rig.cluster.usage(1)).toEqual(noUsage());
-  });
+test.each<[string, Partial<Quota>, number]>([
+  ['of executions', { concurrentExecutions: 3 }, 3],
+  ['of memory, to the byte', { memoryBytes: 299 }, 2],
+  ['of memory that is used up exactly', { memoryBytes: 300 }, 3],
+  ['of cores that is used up exactly', { cores: 1 }, 10],
+  [
+    'of each dimension, at the first that is reached',
+    { concurrentExecutions: 5, memoryBytes: 450, cores: 2 },
+    4,
+  ],
+  ['of 0, which is no cap', {}, 12],
+])('C52: a start waits beyond a cap %s', (_, caps, started) => {
+  const rig = rigWith(caps);
+  const executions = Array.from({ length: 12 }, () => rig.submit(needing(100, 0.1)));
+  rig.turn();
+  const statuses = executions.map(({ status }) => status);
+  expect(statuses).toEqual(executions.map((_, at) => (at < started ? 'starting' : 'queued')));
 });
 
-describe('C53: capacity under a quota is offered at once', () => {
-  test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const executions = Array.from({ length: 4 }, () => rig.submit());
-    rig.turn();
-    rig.cluster.setQuota(quota(1, { concurrentExecutions: 3 }));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting', 'queued']);
-    rig.cluster.setQuota(quota(1));
-    rig.turn();
-    expect(executions[3]?.status).toBe('starting');
-    const other = rigWith({ concurrentExecutions: 1 });
-    const both = [other.submit(), other.submit()];
-    other.turn();
-    other.cluster.setUser(user(1, 2));
-    other.turn();
-    expect(both.map(({ status }) => status)).toEqual(['starting', 'starting']);
-    const small = rigWith({ memoryBytes: 100 });
-    const execution = small.submitInTurn(needing(101, null));
-    expect(execution.status).toBe('queued');
-    small.cluster.setQuota(quota(1, { memoryBytes: 101 }));
-    small.turn();
-    expect(execution.status).toBe('starting');
-  });
-
-  test('C53: an execution that returns to the queue leaves its capacity to the next one, and starts after that', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const [first, second] = [rig.submit(), rig.submit()];
-    rig.turn();
-    rig.see(named(first, 'web0'), { state: 'failed', temporary: true, message: 'busy' }, gone);
-    expect([first.status, second.status]).toEqual(['queued', 'starting']);
-    rig.advance(60_000);
-    expect(first.status).toBe('queued');
-    rig.see(named(second, 'web0'), running, exited(0), gone);
-    expect([first.status, second.status]).toEqual(['starting', 'terminated']);
-  });
-
-  test('C53: capacity is offered when an execution ends that had nothing placed', () => {
-    const rig = new CoreRig();
-    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
-    const elastic = application(service({ essential_count: 0 }));
-    const [first, second] = [rig.submit(elastic), rig.submit(elastic)];
-    rig.turn();
-    expect([first.status, second.status]).toEqual(['running', 'queued']);
-    rig.terminate(first);
-    expect([first.status, second.status]).toEqual(['terminated', 'running']);
-  });
+test('C52: all essential services of an execution count, and a service without a minimum counts 0.1 cores', () => {
+  const rig = rigWith({ cores: 1 });
+  const gang = application(service({ total_count: 6, essential_count: 6 }));
+  const [first, second] = [rig.submit(gang), rig.submit(gang)];
+  rig.turn();
+  expect([first.status, second.status]).toEqual(['starting', 'queued']);
+  expect(rig.cluster.usage(1)).toEqual({ executions: 1, memoryBytes: 6 * 512 * MIB, microCores: 600_000 });
 });
 
-describe('C54: elastic services and lowered quotas', () => {
-  const elastic = application(service({ total_count: 3, essential_count: 1, resources: needs(100, null) }));
+test('C52: an execution that fits passes one that does not, and other users are not delayed', () => {
+  const rig = rigWith({ memoryBytes: 100 });
+  const large = rig.submit(needing(101, null));
+  const small = rig.submit(needing(100, null));
+  const other = rig.submitInTurn(needing(101, null), 2);
+  expect([large.status, small.status, other.status]).toEqual(['queued', 'starting', 'starting']);
+});
 
-  test('C54: an elastic service beyond a cap is placed only once the quota has capacity for it', () => {
-    const rig = rigWith({ concurrentExecutions: 1, memoryBytes: 250 });
-    const execution = rig.submitInTurn(elastic);
-    rig.see(named(execution, 'web0'), running);
-    expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
-    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
-    expect(rig.turn()).toEqual(['place web2@large', 'start web2.1']);
-  });
+test('C52: each user of a quota has its caps separately', () => {
+  const rig = rigWith({ concurrentExecutions: 1 });
+  rig.cluster.setUser(user(2, 1));
+  const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
+  rig.turn();
+  expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued', 'queued']);
+});
 
-  test('C54: a lowered quota stops nothing, but delays new executions', () => {
-    const rig = rigWith({});
-    const executions = [rig.submit(), rig.submit(), rig.submit()];
-    rig.turn();
-    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
-    expect(rig.turn()).toEqual([]);
-    const next = rig.submitInTurn();
-    for (const [at, execution] of executions.entries()) {
-      const left = 2 - at;
-      expect(next.status).toBe('queued');
-      rig.terminate(execution);
-      rig.see(named(execution, 'web0'), gone);
-      expect(rig.cluster.usage(1).executions).toBe(left + (next.status === 'starting' ? 1 : 0));
-    }
-    expect(next.status).toBe('starting');
-  });
+test('C53: capacity under a raised quota, or that of another quota, is offered to the oldest executions first, and to one that alone exceeded it', () => {
+  const rig = rigWith({ concurrentExecutions: 1 });
+  const executions = Array.from({ length: 4 }, () => rig.submit());
+  rig.turn();
+  rig.cluster.setQuota(quota(1, { concurrentExecutions: 3 }));
+  rig.turn();
+  expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting', 'queued']);
+  rig.cluster.setQuota(quota(1));
+  rig.turn();
+  expect(executions[3]?.status).toBe('starting');
+  const other = rigWith({ concurrentExecutions: 1 });
+  const both = [other.submit(), other.submit()];
+  other.turn();
+  other.cluster.setUser(user(1, 2));
+  other.turn();
+  expect(both.map(({ status }) => status)).toEqual(['starting', 'starting']);
+  const small = rigWith({ memoryBytes: 100 });
+  const execution = small.submitInTurn(needing(101, null));
+  expect(execution.status).toBe('queued');
+  small.cluster.setQuota(quota(1, { memoryBytes: 101 }));
+  small.turn();
+  expect(execution.status).toBe('starting');
+});
 
-  test('C54: a service that dies is started again even if the quota has become too small', () => {
-    const rig = rigWith({});
-    const execution = rig.submitInTurn(pair);
-    for (const one of execution.services) rig.see(one, running);
-    rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
-    rig.see(named(execution, 'side0'), exited(1), gone);
-    expect(rig.advance(1_000)).toEqual(['start side0.2']);
-  });
+test('C53: an execution that returns to the queue leaves its capacity to the next one, and starts after that', () => {
+  const rig = rigWith({ concurrentExecutions: 1 });
+  const [first, second] = [rig.submit(), rig.submit()];
+  rig.turn();
+  rig.see(named(first, 'web0'), { state: 'failed', temporary: true, message: 'busy' }, gone);
+  expect([first.status, second.status]).toEqual(['queued', 'starting']);
+  rig.advance(60_000);
+  rig.see(named(second, 'web0'), running, exited(0));
+  expect([first.status, second.status]).toEqual(['queued', 'cleaning up']);
+  rig.see(named(second, 'web0'), gone);
+  expect([first.status, second.status]).toEqual(['starting', 'terminated']);
+});
+
+test('C53: capacity is offered when an execution ends that had nothing placed', () => {
+  const rig = new CoreRig();
+  rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
+  const elastic = application(service({ essential_count: 0 }));
+  const [first, second] = [rig.submit(elastic), rig.submit(elastic)];
+  rig.turn();
+  expect([first.status, second.status]).toEqual(['running', 'queued']);
+  rig.terminate(first);
+  expect([first.status, second.status]).toEqual(['terminated', 'running']);
+});
+
+const elastic = application(service({ total_count: 3, essential_count: 1, resources: needs(100, null) }));
+
+test('C54: an elastic service beyond a cap is placed only once the quota has capacity for it', () => {
+  const rig = rigWith({ concurrentExecutions: 1, memoryBytes: 250 });
+  const execution = rig.submitInTurn(elastic);
+  rig.see(named(execution, 'web0'), running);
+  expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
+  rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
+  expect(rig.turn()).toEqual(['place web2@large', 'start web2.1']);
+});
+
+test('C54: a lowered quota stops nothing, but delays new executions', () => {
+  const rig = rigWith({});
+  const executions = [rig.submit(), rig.submit(), rig.submit()];
+  rig.turn();
+  rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
+  expect(rig.turn()).toEqual([]);
+  const next = rig.submitInTurn();
+  for (const [at, execution] of executions.entries()) {
+    const left = 2 - at;
+    expect(next.status).toBe('queued');
+    rig.terminate(execution);
+    rig.see(named(execution, 'web0'), gone);
+    expect(rig.cluster.usage(1).executions).toBe(left + (next.status === 'starting' ? 1 : 0));
+  }
+  expect(next.status).toBe('starting');
+});
+
+test('C54: a service that dies is started again even if the quota has become too small', () => {
+  const rig = rigWith({});
+  const execution = rig.submitInTurn(pair);
+  for (const one of execution.services) rig.see(one, running);
+  rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
+  rig.see(named(execution, 'side0'), exited(1), gone);
+  expect(rig.advance(1_000)).toEqual(['start side0.2']);
 });
 
 test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota, and no dimension without demand or without a cap', () => {
@@ -173,28 +154,26 @@ test('C55: the reasons are all caps that a start would exceed, each with its exc
   expect(exceededLimits(quota(1), other, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual([]);
 });
 
-describe('C57: the cost of waiting executions', () => {
-  test('C57: however many executions of a user wait, one is examined if the user may start no more', () => {
-    const { queue, runRound } = queueOf(
-      Array.from({ length: 10_000 }, (_, at) => ({ id: at + 1, userId: at < 3 ? 2 : 1 })),
-    );
-    expect(runRound(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
-    expect(queue.size).toBe(9_997);
-  });
-  test('C57: an end causes few checks, however many executions of its user wait', () => {
-    const rig = rigWith({ concurrentExecutions: 1 });
-    const executions = Array.from({ length: 2_000 }, () => rig.submit());
-    rig.turn();
-    const [first] = executions as [Execution];
-    rig.terminate(first);
-    const check = rig.cluster.exceededLimits.bind(rig.cluster);
-    let checks = 0;
-    rig.cluster.exceededLimits = (...args) => {
-      checks++;
-      return check(...args);
-    };
-    rig.see(named(first, 'web0'), gone);
-    expect(executions[1]?.status).toBe('starting');
-    expect(checks).toBeLessThan(10);
-  });
+test('C57: however many executions of a user wait, one is examined if the user may start no more', () => {
+  const { queue, runRound } = queueOf(
+    Array.from({ length: 10_000 }, (_, at) => ({ id: at + 1, userId: at < 3 ? 2 : 1 })),
+  );
+  expect(runRound(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
+  expect(queue.size).toBe(9_997);
+});
+test('C57: an end causes few checks, however many executions of its user wait', () => {
+  const rig = rigWith({ concurrentExecutions: 1 });
+  const executions = Array.from({ length: 2_000 }, () => rig.submit());
+  rig.turn();
+  const [first] = executions as [Execution];
+  rig.terminate(first);
+  const check = rig.cluster.exceededLimits.bind(rig.cluster);
+  let checks = 0;
+  rig.cluster.exceededLimits = (...args) => {
+    checks++;
+    return check(...args);
+  };
+  rig.see(named(first, 'web0'), gone);
+  expect(executions[1]?.status).toBe('starting');
+  expect(checks).toBeLessThan(10);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { markDisconnected } from '../../../../control-plane/core/hosts/host-liveness.ts';
 import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
 import { changeTimeLimit } from '../../../../control-plane/core/lifecycle/state-transitions.ts';
@@ -80,88 +80,92 @@ test('C125: capacity is reserved after one delay at most once the clock was set 
   expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [{ host: { name: 'one' } }] });
 });
 
-describe('C332: after a step of the wall clock that the monotonic clock shows', () => {
-  const HOUR_MS = 3_600_000;
-  const steps = [
-    ['forward', HOUR_MS],
-    ['back', -HOUR_MS],
-  ] as const;
+const HOUR_MS = 3_600_000;
+const steps = [
+  ['forward', HOUR_MS],
+  ['back', -HOUR_MS],
+] as const;
 
-  test.each(steps)('C332: %s, a limit that is set later counts from the placement', (_, stepMs) => {
+test.each(steps)(
+  'C332: after a step %s, a limit that is set later counts from the placement',
+  (_, stepMs) => {
     const { rig, execution } = runningRig(application());
     rig.step(stepMs);
     rig.advance(30_000);
     changeTimeLimit(rig.cluster, execution, 60, undefined);
     expect(rig.advance(29_999)).toEqual([]);
     expect(rig.advance(1)).toContain('begin-cleanup 1 error');
-  });
+  },
+);
 
-  test.each(steps)(
-    'C332: %s, a service that died is started after its delay, and its deaths count on',
-    (_, stepMs) => {
-      const { rig, side } = runningRig();
-      rig.see(side, exited(1), gone);
-      expect(rig.step(stepMs)).toEqual([]);
-      expect(rig.advance(999)).toEqual([]);
-      expect(rig.advance(1)).toEqual(['start side0.2']);
-      expect(recentDeaths(side, rig.nowMs + 599_000 - 1)).toHaveLength(1);
-      expect(recentDeaths(side, rig.nowMs + 599_000)).toHaveLength(0);
-    },
-  );
-
-  function silentRig(isDisconnected: boolean) {
-    const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one'));
-    rig.turn();
-    if (isDisconnected) markDisconnected(rig.cluster, host);
-    rig.advance(LOST_MS - 30_000, { silent: true });
-    return { rig, decision: 'lose-host one' };
-  }
-  /** What is due in 30 s, whatever the wall clock shows by then. */
-  const due = {
-    'an execution with a time limit ends': () => {
-      const { rig } = startingRig(application(), new CoreRig(), 60);
-      rig.advance(30_000);
-      return { rig, decision: 'begin-cleanup 1 error' };
-    },
-    'a start that failed is tried again': () => {
-      const { rig, web } = startingRig(application());
-      for (const delayMs of [1_000, 2_000, 4_000, 8_000, 16_000, 2_000]) {
-        rig.see(web, failed(true), gone);
-        rig.advance(delayMs);
-      }
-      return { rig, decision: 'place web0@one' };
-    },
-    'a connected host is lost': () => silentRig(false),
-    'a disconnected host is lost': () => silentRig(true),
-  };
-  test.each(
-    steps.flatMap(([way, stepMs]) =>
-      Object.entries(due).map(([what, begin]) => ({ way, stepMs, what, begin })),
-    ),
-  )('C332: $way, $what after its time', ({ stepMs, begin }) => {
-    const { rig, decision } = begin();
+test.each(steps)(
+  'C332: after a step %s, a service that died is started after its delay, and its deaths count on',
+  (_, stepMs) => {
+    const { rig, side } = runningRig();
+    rig.see(side, exited(1), gone);
     expect(rig.step(stepMs)).toEqual([]);
-    expect(rig.advance(29_999, { silent: true })).toEqual([]);
-    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
-    expect(rig.advance(1, { silent: true })).toContain(decision);
-  });
+    expect(rig.advance(999)).toEqual([]);
+    expect(rig.advance(1)).toEqual(['start side0.2']);
+    expect(recentDeaths(side, rig.nowMs + 599_000 - 1)).toHaveLength(1);
+    expect(recentDeaths(side, rig.nowMs + 599_000)).toHaveLength(0);
+  },
+);
 
-  test.each(steps)('C332: %s, capacity is reserved after the delay of the oldest execution', (_, stepMs) => {
+function silentRig(isDisconnected: boolean) {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  rig.turn();
+  if (isDisconnected) markDisconnected(rig.cluster, host);
+  rig.advance(LOST_MS - 30_000, { silent: true });
+  return { rig, decision: 'lose-host one' };
+}
+/** What is due in 30 s, whatever the wall clock shows by then. */
+const due = {
+  'an execution with a time limit ends': () => {
+    const { rig } = startingRig(application(), new CoreRig(), 60);
+    rig.advance(30_000);
+    return { rig, decision: 'begin-cleanup 1 error' };
+  },
+  'a start that failed is tried again': () => {
+    const { rig, web } = startingRig(application());
+    for (const delayMs of [1_000, 2_000, 4_000, 8_000, 16_000, 2_000]) {
+      rig.see(web, failed(true), gone);
+      rig.advance(delayMs);
+    }
+    return { rig, decision: 'place web0@one' };
+  },
+  'a connected host is lost': () => silentRig(false),
+  'a disconnected host is lost': () => silentRig(true),
+};
+test.each(
+  steps.flatMap(([way, stepMs]) =>
+    Object.entries(due).map(([what, begin]) => ({ way, stepMs, what, begin })),
+  ),
+)('C332: after a step $way, $what after its time', ({ stepMs, begin }) => {
+  const { rig, decision } = begin();
+  expect(rig.step(stepMs)).toEqual([]);
+  expect(rig.advance(29_999, { silent: true })).toEqual([]);
+  expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
+  expect(rig.advance(1, { silent: true })).toContain(decision);
+});
+
+test.each(steps)(
+  'C332: after a step %s, capacity is reserved after the delay of the oldest execution',
+  (_, stepMs) => {
     const { rig, big } = rigWithQueue(0);
     rig.step(stepMs);
     rig.advance(defaultSchedulerConfig.backfillReserveAfterMs - 1);
     expect(rig.cluster.reservation).toMatchObject({ execution: big, placements: [] });
     rig.advance(1);
     expect(rig.cluster.reservation?.placements).toHaveLength(1);
-  });
+  },
+);
 
-  test('C332: small corrections of the clock move nothing', () => {
-    const rig = new CoreRig();
-    const host = rig.hello(hostFacts('one'));
-    rig.turn();
-    const { lastContactMs } = host;
-    rig.step(900);
-    expect(host.lastContactMs).toBe(lastContactMs);
-  });
+test('C332: small corrections of the clock move nothing', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  rig.turn();
+  const { lastContactMs } = host;
+  rig.step(900);
+  expect(host.lastContactMs).toBe(lastContactMs);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   confirmedLeaseMs,
   confirmLease,
@@ -34,119 +34,117 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   return { rig, execution, web: named(execution, 'web0'), disconnect };
 }
 
-describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
-  test.each([0, 3_600_000])(
-    'C103, C124: executions are queued again when lease and margin have passed since the loss, also where the clock is set forward by %i ms then',
-    (forwardMs) => {
-      const { rig, execution, web, disconnect } = spread();
-      const host = rig.hostOf(web);
-      disconnect(host);
-      expect(rig.advance(LOST_MS)).toEqual([`lose-host ${host.name}`]);
-      expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
-      expect(rig.advance(forwardMs)).toEqual([]);
-      expect(livenessDeadlineMs(rig.cluster, host)).toBe(rig.nowMs + REQUEUED_MS);
-      expect(rig.advance(REQUEUED_MS - 1)).toEqual([]);
-      expect(execution.status).toBe('running');
-      expect(rig.advance(1)).toContain(`requeue-host ${host.name}`);
-      expect(web.status).toBe('inactive');
-    },
-  );
-  test('C103: the rest of a gang is stopped first, then all its services start anew elsewhere at once', () => {
-    const { rig, execution, disconnect } = spread();
-    const [web, other, elastic] = execution.services as [never, never, never];
-    const lost = rig.hostOf(web);
-    disconnect(lost);
-    rig.advance(LOST_MS);
-    const decisions = rig.advance(REQUEUED_MS);
-    expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
-    expect(execution).toMatchObject({ status: 'running', ending: { status: 'queued' } });
-    rig.see(other, gone);
-    rig.see(elastic, gone);
-    expect(execution).toMatchObject({ status: 'starting', timeStartMs: null, attempts: 0 });
-    for (const one of execution.services.filter(({ essential }) => essential)) {
-      expect(one).toMatchObject({ generation: 2, status: 'starting' });
-      expect(rig.hostOf(one)).not.toBe(lost);
-    }
-  });
-  test('C103: an elastic service of a lost host is placed elsewhere, and its execution continues to run', () => {
-    const { rig, execution, disconnect } = spread();
-    const elastic = named(execution, 'web2');
-    const lost = rig.hostOf(elastic);
-    disconnect(lost);
-    const essential = execution.services.filter((one) => one.essential);
-    expect(essential.map((one) => rig.hostOf(one))).not.toContain(lost);
-    rig.advance(LOST_MS);
-    rig.advance(REQUEUED_MS);
-    expect(execution.status).toBe('running');
-    expect(essential.map(({ generation, status }) => [generation, status])).toEqual([
-      [1, 'active'],
-      [1, 'active'],
-    ]);
-    expect(elastic).toMatchObject({ generation: 2, status: 'starting' });
-    expect(rig.hostOf(elastic)).not.toBe(lost);
-  });
-  test('C103: services that were to end on a lost host have ended', () => {
+test.each([0, 3_600_000])(
+  'C103, C124: executions are queued again when lease and margin have passed since the loss, also where the clock is set forward by %i ms then',
+  (forwardMs) => {
     const { rig, execution, web, disconnect } = spread();
-    disconnect(rig.hostOf(web));
-    rig.terminate(execution);
-    for (const one of execution.services.slice(1)) rig.see(one, gone);
-    rig.advance(LOST_MS);
-    expect(execution.status).toBe('cleaning up');
-    expect(rig.advance(REQUEUED_MS)).toContain(`finish ${execution.id} terminated`);
-  });
-  test('C103: a host that returns in time changes nothing, and one that returns later must stop its old starts', () => {
-    const { rig, web, disconnect } = spread();
     const host = rig.hostOf(web);
-    const inventory = [{ ...running, ...keyOfService(web) } as Observation];
     disconnect(host);
-    rig.advance(LOST_MS);
-    rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
-    expect(rig.advance(REQUEUED_MS)).toEqual([]);
-    expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
-    confirmLease(rig.cluster, host, LOST_MS);
-    disconnect(host);
-    rig.advance(LOST_MS);
-    rig.advance(REQUEUED_MS);
-    rig.join(hostFacts(host.name, { cores: 0.2 }), inventory);
-    expect(web).toMatchObject({ status: 'inactive' });
-  });
-  test.each([
-    ['the setting is wait', () => spread('wait')],
-    [
-      'the agent has confirmed no lease',
-      () => {
-        const one = spread();
-        for (const host of one.rig.cluster.hosts.values()) host.leaseMs = null;
-        return one;
-      },
-    ],
-  ])('C104: if %s, the coordinator waits for a lost host without end', (_, make) => {
-    const { rig, execution, web, disconnect } = make();
-    disconnect(rig.hostOf(web));
-    rig.advance(LOST_MS);
-    expect(rig.advance(1_000 * REQUEUED_MS)).toEqual([]);
+    expect(rig.advance(LOST_MS)).toEqual([`lose-host ${host.name}`]);
+    expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
+    expect(rig.advance(forwardMs)).toEqual([]);
+    expect(livenessDeadlineMs(rig.cluster, host)).toBe(rig.nowMs + REQUEUED_MS);
+    expect(rig.advance(REQUEUED_MS - 1)).toEqual([]);
     expect(execution.status).toBe('running');
-  });
-  test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {
-    const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
-    expect(leaseFor(cluster)).toBe(LOST_MS);
-    expect(confirmedLeaseMs(LOST_MS, undefined)).toBeNull();
-    expect(confirmedLeaseMs(LOST_MS, 300_000)).toBe(300_000);
-    expect(confirmedLeaseMs(null, 300_000)).toBeNull();
-  });
-  test('C107: a service that its agent stopped for lack of contact has not died, and its execution starts anew', () => {
-    const { rig, execution, web } = spread();
-    rig.see(web, { state: 'gone', lapsed: true } as never);
-    expect(execution.ending).toMatchObject({ status: 'queued', moving: true });
-    expect(web).toMatchObject({ status: 'inactive', exit: null, deathsMs: [], errorMessage: null });
-  });
-  test('C106: the explanation states how long the host has been silent, and when the services start elsewhere', () => {
-    const { rig, execution, web, disconnect } = spread();
-    disconnect(rig.hostOf(web));
-    rig.advance(30_000);
-    const { waitingFor } = explain(rig.cluster, execution, rig.nowMs);
-    expect(waitingFor.join()).toMatch(/has been silent for 30 s; .* to be started elsewhere in 180 s/);
-  });
+    expect(rig.advance(1)).toContain(`requeue-host ${host.name}`);
+    expect(web.status).toBe('inactive');
+  },
+);
+test('C103: the rest of a gang is stopped first, then all its services start anew elsewhere at once', () => {
+  const { rig, execution, disconnect } = spread();
+  const [web, other, elastic] = execution.services as [never, never, never];
+  const lost = rig.hostOf(web);
+  disconnect(lost);
+  rig.advance(LOST_MS);
+  const decisions = rig.advance(REQUEUED_MS);
+  expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
+  expect(execution).toMatchObject({ status: 'running', ending: { status: 'queued' } });
+  rig.see(other, gone);
+  rig.see(elastic, gone);
+  expect(execution).toMatchObject({ status: 'starting', timeStartMs: null, attempts: 0 });
+  for (const one of execution.services.filter(({ essential }) => essential)) {
+    expect(one).toMatchObject({ generation: 2, status: 'starting' });
+    expect(rig.hostOf(one)).not.toBe(lost);
+  }
+});
+test('C103: an elastic service of a lost host is placed elsewhere, and its execution continues to run', () => {
+  const { rig, execution, disconnect } = spread();
+  const elastic = named(execution, 'web2');
+  const lost = rig.hostOf(elastic);
+  disconnect(lost);
+  const essential = execution.services.filter((one) => one.essential);
+  expect(essential.map((one) => rig.hostOf(one))).not.toContain(lost);
+  rig.advance(LOST_MS);
+  rig.advance(REQUEUED_MS);
+  expect(execution.status).toBe('running');
+  expect(essential.map(({ generation, status }) => [generation, status])).toEqual([
+    [1, 'active'],
+    [1, 'active'],
+  ]);
+  expect(elastic).toMatchObject({ generation: 2, status: 'starting' });
+  expect(rig.hostOf(elastic)).not.toBe(lost);
+});
+test('C103: services that were to end on a lost host have ended', () => {
+  const { rig, execution, web, disconnect } = spread();
+  disconnect(rig.hostOf(web));
+  rig.terminate(execution);
+  for (const one of execution.services.slice(1)) rig.see(one, gone);
+  rig.advance(LOST_MS);
+  expect(execution.status).toBe('cleaning up');
+  expect(rig.advance(REQUEUED_MS)).toContain(`finish ${execution.id} terminated`);
+});
+test('C103: a host that returns in time changes nothing, and one that returns later must stop its old starts', () => {
+  const { rig, web, disconnect } = spread();
+  const host = rig.hostOf(web);
+  const inventory = [{ ...running, ...keyOfService(web) } as Observation];
+  disconnect(host);
+  rig.advance(LOST_MS);
+  rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
+  expect(rig.advance(REQUEUED_MS)).toEqual([]);
+  expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
+  confirmLease(rig.cluster, host, LOST_MS);
+  disconnect(host);
+  rig.advance(LOST_MS);
+  rig.advance(REQUEUED_MS);
+  rig.join(hostFacts(host.name, { cores: 0.2 }), inventory);
+  expect(web).toMatchObject({ status: 'inactive' });
+});
+test.each([
+  ['the setting is wait', () => spread('wait')],
+  [
+    'the agent has confirmed no lease',
+    () => {
+      const one = spread();
+      for (const host of one.rig.cluster.hosts.values()) host.leaseMs = null;
+      return one;
+    },
+  ],
+])('C104: if %s, the coordinator waits for a lost host without end', (_, make) => {
+  const { rig, execution, web, disconnect } = make();
+  disconnect(rig.hostOf(web));
+  rig.advance(LOST_MS);
+  expect(rig.advance(1_000 * REQUEUED_MS)).toEqual([]);
+  expect(execution.status).toBe('running');
+});
+test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {
+  const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
+  expect(leaseFor(cluster)).toBe(LOST_MS);
+  expect(confirmedLeaseMs(LOST_MS, undefined)).toBeNull();
+  expect(confirmedLeaseMs(LOST_MS, 300_000)).toBe(300_000);
+  expect(confirmedLeaseMs(null, 300_000)).toBeNull();
+});
+test('C107: a service that its agent stopped for lack of contact has not died, and its execution starts anew', () => {
+  const { rig, execution, web } = spread();
+  rig.see(web, { state: 'gone', lapsed: true } as never);
+  expect(execution.ending).toMatchObject({ status: 'queued', moving: true });
+  expect(web).toMatchObject({ status: 'inactive', exit: null, deathsMs: [], errorMessage: null });
+});
+test('C106: the explanation states how long the host has been silent, and when the services start elsewhere', () => {
+  const { rig, execution, web, disconnect } = spread();
+  disconnect(rig.hostOf(web));
+  rig.advance(30_000);
+  const { waitingFor } = explain(rig.cluster, execution, rig.nowMs);
+  expect(waitingFor.join()).toMatch(/has been silent for 30 s; .* to be started elsewhere in 180 s/);
 });
 
 test.each<[string, 'same' | 'another', boolean, agoMs: number | null, isKept: boolean]>([

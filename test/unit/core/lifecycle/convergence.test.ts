@@ -23,7 +23,7 @@ test('C1: after all faults are healed, each execution has ended, runs, or waits 
   );
 });
 
-test('C14: after all executions are terminated, no container, reservation, deadline or queue entry is left', () => {
+test('C14, C16, C173: after all executions are terminated, no container, reservation, weight, deadline or queue entry is left', () => {
   let ends = 0;
   checkLives(
     (simulation) => {
@@ -36,7 +36,7 @@ test('C14: after all executions are terminated, no container, reservation, deadl
       expect(cluster.services.size).toBe(0);
       expect([cluster.queue.size, cluster.elastic.size]).toEqual([0, 0]);
       expect(cluster.deadlines.next()).toBeNull();
-      expect(cluster.admitted.size).toBe(0);
+      expect([cluster.admitted.size, cluster.placedWeight]).toEqual([0, 0]);
       for (const userId of [1, 2])
         expect(cluster.usage(userId)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
       for (const host of cluster.hosts.values()) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Execution, ExecutionStatus } from '../../../../control-plane/core/model/execution.ts';
 import { placementPolicies, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { Service } from '../../../../control-plane/core/model/service.ts';
 import { hasCandidates } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
 import { isBeyond, loadOf, present } from '../../../support/fixtures/caps.ts';
 import { queuedIds } from '../../../support/rigs/core-rig.ts';
@@ -53,21 +54,49 @@ test('C1: a status only advances, except for executions that return to the queue
   expect(moved).toBeGreaterThan(0);
 });
 
-test('C6, C56: the reservation on a host and the counted usage of a user are the sums of the placements, after every turn', () => {
+const sumOf = (services: readonly Service[]) => ({
+  memoryBytes: services.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0),
+  cores: services.reduce((sum, { requirement }) => sum + requirement.cores, 0),
+});
+
+test('C6, C56, C198: the reservation on a host and the counted usage of a user are the sums of the placements, after every turn', () => {
   checkTurns(({ rig: { cluster }, submitted }) => {
+    const placed = [...cluster.services.values()].filter((one) => one.placed);
+    const isElastic = ({ essential }: Service) => !essential;
     for (const host of cluster.hosts.values()) {
-      const placed = [...cluster.services.values()].filter((s) => s.placed && s.hostId === host.id);
-      const memory = placed.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0);
-      const cores = placed.reduce((sum, { requirement }) => sum + requirement.cores, 0);
-      expect(host.reservedMemoryBytes).toBe(memory);
-      expect(host.reservedCores).toBeCloseTo(cores, 6);
-      expect(memory).toBeLessThanOrEqual(host.memoryBytes);
-      expect(cores).toBeLessThanOrEqual(host.cores + 1e-6);
+      const here = placed.filter(({ hostId }) => hostId === host.id);
+      const [reserved, elastic] = [sumOf(here), sumOf(here.filter(isElastic))];
+      expect(host.reservedMemoryBytes).toBe(reserved.memoryBytes);
+      expect(host.reservedCores).toBeCloseTo(reserved.cores, 6);
+      expect(host.elasticMemoryBytes).toBe(elastic.memoryBytes);
+      expect(host.elasticCores).toBeCloseTo(elastic.cores, 6);
+      expect(reserved.memoryBytes).toBeLessThanOrEqual(host.memoryBytes);
+      expect(reserved.cores).toBeLessThanOrEqual(host.cores + 1e-6);
     }
     for (const userId of [1, 2]) {
       const { executions, memoryBytes, microCores } = cluster.usage(userId);
       expect([executions, memoryBytes, microCores]).toEqual(present(submitted, userId));
+      const ids = [...cluster.executions.values()].filter((one) => one.userId === userId).map(({ id }) => id);
+      const own = placed.filter(({ executionId }) => ids.includes(executionId));
+      expect(cluster.placedOf(userId)).toBe(own.length);
+      expect(cluster.elasticOf(userId)).toEqual(new Set(own.filter(isElastic)));
     }
+    expect(cluster.elasticCount).toBe(placed.filter(isElastic).length);
+  });
+});
+
+test('H161, H217: the counts of executions by status and by user are those of the live ones, after every turn', () => {
+  checkTurns(({ rig: { cluster } }) => {
+    const live = [...cluster.executions.values()];
+    const { counts } = cluster;
+    for (const status of Object.keys(RANKS) as ExecutionStatus[])
+      expect(counts.of(status)).toBe(live.filter((one) => one.status === status).length);
+    const waiting = [1, 2].map((userId) => {
+      const own = live.filter((one) => one.userId === userId);
+      expect(counts.unendedOf(userId)).toBe(own.filter(({ status }) => RANKS[status] < 4).length);
+      return own.filter(({ status }) => status === 'queued').length;
+    });
+    expect(counts.mostWaiting.executions).toBe(Math.max(...waiting));
   });
 });
 
@@ -183,17 +212,8 @@ test('the simulated lives are varied enough: every decision and every end occurs
     // A fixed seed, because some decisions are rare.
     { ...RUNS, seed: 34 },
   );
-  const wanted = [
-    'place',
-    'start',
-    'mark-running',
-    'stop',
-    'replace-service',
-    'preempt',
-    'evict',
-    'begin-cleanup',
-    'finish',
-  ];
-  const ends = ['forget', 'purge', 'lose-host', 'removed', 'terminated', 'error', 'queued', 'ran'];
-  expect([...kinds]).toEqual(expect.arrayContaining([...wanted, ...ends]));
+  const ofServices = ['place', 'start', 'stop', 'replace-service', 'preempt', 'evict', 'forget'];
+  const ofExecutions = ['mark-running', 'ran', 'begin-cleanup', 'finish', 'purge'];
+  const ends = ['terminated', 'error', 'queued', 'lose-host', 'removed'];
+  expect([...kinds]).toEqual(expect.arrayContaining([...ofServices, ...ofExecutions, ...ends]));
 });

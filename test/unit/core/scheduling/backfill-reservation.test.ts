@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
 import { requestEnd } from '../../../../control-plane/core/lifecycle/state-transitions.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
@@ -55,165 +55,159 @@ function reservingRig(wanted: number, ...cores: number[]) {
   return { ...full, big };
 }
 
-describe('C70: a backfill reservation, once an execution has been the oldest for 10 minutes', () => {
-  test('C70: executions that fit pass the oldest one before the reservation, and none does after it', () => {
-    const { rig, small, end } = fullRig(3);
-    const big = rig.submitInTurn(requesting(3));
-    const passing = rig.submit(requesting(1));
-    end(small[0]);
-    expect(passing.status).toBe('starting');
-    rig.advance(RESERVE_AFTER_MS - 1);
-    expect(rig.cluster.reservation?.placements).toEqual([]);
-    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
-    rig.advance(1);
-    expect(rig.cluster.reservation).toMatchObject({
-      execution: { id: big.id },
-      placements: [{ host: { name: 'host0' } }],
-    });
-    const later = rig.submit(requesting(1));
-    end(small[1]);
-    expect(later.status).toBe('queued');
-    end(small[2]);
-    expect(big.status).toBe('queued');
-    rig.see(named(passing, 'web0'), running);
-    end(passing);
-    expect([big.status, later.status]).toEqual(['starting', 'queued']);
-    expect(rig.cluster.hostNamed('host0')).toMatchObject({ backfillReservedCores: 0, reservedCores: 3 });
+test('C70: executions that fit pass the oldest one until it has waited for 10 minutes; then capacity is reserved for it, and none passes it', () => {
+  const { rig, small, end } = fullRig(3);
+  const big = rig.submitInTurn(requesting(3));
+  const passing = rig.submit(requesting(1));
+  end(small[0]);
+  expect(passing.status).toBe('starting');
+  rig.advance(RESERVE_AFTER_MS - 1);
+  expect(rig.cluster.reservation?.placements).toEqual([]);
+  expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
+  rig.advance(1);
+  expect(rig.cluster.reservation).toMatchObject({
+    execution: { id: big.id },
+    placements: [{ host: { name: 'host0' } }],
   });
-  test('C73: the time until the reservation is a setting, and may be 0', () => {
-    const rig = new CoreRig({ backfillReserveAfterMs: 0 });
-    rig.hello(hostFacts('one', { cores: 2 }));
-    const small = rig.submit(requesting(1));
-    const big = rig.submitInTurn(requesting(2));
-    const later = rig.submitInTurn(requesting(1));
-    expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
-    expect(rig.cluster.reservation?.execution).toBe(big);
-  });
-  test('C70: the reservation covers only the hosts that the execution needs, and only as much as it needs', () => {
-    const { rig, end, on, big } = reservingRig(3, 4, 2);
-    expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
-    const [first, second] = [rig.submit(requesting(1)), rig.submit(requesting(1))];
-    end(on('host1')[0]);
-    expect([first.status, second.status]).toEqual(['starting', 'queued']);
-    for (const one of on('host0').slice(0, 3)) end(one);
-    expect([big.status, second.status]).toEqual(['starting', 'queued']);
-    end(on('host0')[3]);
-    expect(second.status).toBe('starting');
-  });
-  test('C70: the execution starts elsewhere if capacity is free there sooner', () => {
-    const { rig, big } = reservingRig(3, 3);
-    rig.join(hostFacts('later'));
-    expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
-    expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
-  });
-  test('C70: the reservation covers capacity of elastic services, which are not placed in it again', () => {
-    const rig = new CoreRig();
-    for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
-    const work = { name: 'work', monitor: false, total_count: 9, essential_count: 0 };
-    const elastic = rig.submit(
-      application(service({ resources: needs(null, 2) }), service({ ...work, resources: needs(null, 1) })),
-    );
-    const blocker = rig.submitInTurn(requesting(2));
-    for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
-    const gang = rig.submitInTurn(requesting(4, { total_count: 2, essential_count: 2 }));
-    rig.advance(RESERVE_AFTER_MS);
-    expect(gang.status).toBe('queued');
-    rig.see(named(elastic, 'work0'), exited(1), gone);
-    rig.advance(5_000);
-    expect(named(elastic, 'work0').placed).toBe(false);
-  });
-  test('C70: the reservation ends with its execution', () => {
-    const { rig, small, end, big } = reservingRig(2, 2);
-    const later = rig.submit(requesting(1));
-    end(small[0]);
-    expect(later.status).toBe('queued');
-    expect(rig.terminate(big).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
-    expect(rig.cluster.reservation).toBeNull();
-  });
-  test('C70: the reservation moves to other capacity if its host is lost or drained', () => {
-    const { rig } = reservingRig(2, 2, 2);
-    const before = rig.cluster.reservation?.placements[0]?.host;
-    if (!before) throw new Error('nothing is reserved');
-    before.schedulable = false;
-    rig.turn();
-    const now = rig.cluster.reservation?.placements[0]?.host;
-    expect([now?.name, now?.backfillReservedCores, before.backfillReservedCores]).toEqual([
-      before.name === 'host0' ? 'host1' : 'host0',
-      2,
-      0,
-    ]);
-  });
+  const later = rig.submit(requesting(1));
+  end(small[1]);
+  expect(later.status).toBe('queued');
+  end(small[2]);
+  expect(big.status).toBe('queued');
+  rig.see(named(passing, 'web0'), running);
+  end(passing);
+  expect([big.status, later.status]).toEqual(['starting', 'queued']);
+  expect(rig.cluster.hostNamed('host0')).toMatchObject({ backfillReservedCores: 0, reservedCores: 3 });
+});
+test('C73: the time until the reservation is a setting, and may be 0', () => {
+  const rig = new CoreRig({ backfillReserveAfterMs: 0 });
+  rig.hello(hostFacts('one', { cores: 2 }));
+  const small = rig.submit(requesting(1));
+  const big = rig.submitInTurn(requesting(2));
+  const later = rig.submitInTurn(requesting(1));
+  expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
+  expect(rig.cluster.reservation?.execution).toBe(big);
+});
+test('C70: the reservation covers only the hosts that the execution needs, and only as much as it needs', () => {
+  const { rig, end, on, big } = reservingRig(3, 4, 2);
+  expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
+  const [first, second] = [rig.submit(requesting(1)), rig.submit(requesting(1))];
+  end(on('host1')[0]);
+  expect([first.status, second.status]).toEqual(['starting', 'queued']);
+  for (const one of on('host0').slice(0, 3)) end(one);
+  expect([big.status, second.status]).toEqual(['starting', 'queued']);
+  end(on('host0')[3]);
+  expect(second.status).toBe('starting');
+});
+test('C70: the execution starts elsewhere if capacity is free there sooner', () => {
+  const { rig, big } = reservingRig(3, 3);
+  rig.join(hostFacts('later'));
+  expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
+  expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
+});
+test('C70: the reservation covers capacity of elastic services, which are not placed in it again', () => {
+  const rig = new CoreRig();
+  for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+  const work = { name: 'work', monitor: false, total_count: 9, essential_count: 0 };
+  const elastic = rig.submit(
+    application(service({ resources: needs(null, 2) }), service({ ...work, resources: needs(null, 1) })),
+  );
+  const blocker = rig.submitInTurn(requesting(2));
+  for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
+  const gang = rig.submitInTurn(requesting(4, { total_count: 2, essential_count: 2 }));
+  rig.advance(RESERVE_AFTER_MS);
+  expect(gang.status).toBe('queued');
+  rig.see(named(elastic, 'work0'), exited(1), gone);
+  rig.advance(5_000);
+  expect(named(elastic, 'work0').placed).toBe(false);
+});
+test('C70: the reservation ends with its execution', () => {
+  const { rig, small, end, big } = reservingRig(2, 2);
+  const later = rig.submit(requesting(1));
+  end(small[0]);
+  expect(later.status).toBe('queued');
+  expect(rig.terminate(big).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
+  expect(rig.cluster.reservation).toBeNull();
+});
+test('C70: the reservation moves to other capacity if its host is lost or drained', () => {
+  const { rig } = reservingRig(2, 2, 2);
+  const before = rig.cluster.reservation?.placements[0]?.host;
+  if (!before) throw new Error('nothing is reserved');
+  before.schedulable = false;
+  rig.turn();
+  const now = rig.cluster.reservation?.placements[0]?.host;
+  expect([now?.name, now?.backfillReservedCores, before.backfillReservedCores]).toEqual([
+    before.name === 'host0' ? 'host1' : 'host0',
+    2,
+    0,
+  ]);
 });
 
-describe('C70: a backfill reservation after a sleep of the coordinator', () => {
-  /** The coordinator loses its reservation, and `restores` the one that it has saved. */
-  function sleep({ cluster }: CoreRig, change: () => void = () => {}): void {
-    const saved = savedReservation(cluster);
-    if (!saved) throw new Error('there is no reservation');
-    releaseReservation(cluster);
-    cluster.reservation = null;
-    change();
-    restoreReservation(cluster, structuredClone(saved));
-  }
+/** The coordinator loses its reservation, and `restores` the one that it has saved. */
+function sleep({ cluster }: CoreRig, change: () => void = () => {}): void {
+  const saved = savedReservation(cluster);
+  if (!saved) throw new Error('there is no reservation');
+  releaseReservation(cluster);
+  cluster.reservation = null;
+  change();
+  restoreReservation(cluster, structuredClone(saved));
+}
 
-  test('C70: the reservation stays on its host, even if another one is emptier by then', () => {
-    const { rig, end, on } = reservingRig(4, 4, 4);
-    for (const one of on('host1').slice(0, 3)) end(one);
-    sleep(rig);
-    rig.turn();
-    expect(rig.cluster.reservation?.placements).toMatchObject([{ host: { name: 'host0' } }]);
-    const reserved = ['host0', 'host1'].map((name) => rig.cluster.hostNamed(name)?.backfillReservedCores);
-    expect(reserved).toEqual([4, 0]);
-  });
-  test('C70: the time of the candidate goes on, and that of another candidate begins', () => {
-    const { rig } = fullRig(4);
-    const [first, second] = [rig.submit(requesting(4)), rig.submit(requesting(4))];
-    rig.turn();
-    const dueMs = rig.nowMs + RESERVE_AFTER_MS;
-    rig.advance(60_000);
-    sleep(rig);
-    rig.turn();
-    expect(rig.cluster.reservation).toMatchObject({ execution: first, dueMs });
-    sleep(rig, () => requestEnd(rig.cluster, first, rig.nowMs));
-    rig.turn();
-    expect(rig.cluster.reservation).toMatchObject({ execution: second, dueMs: rig.nowMs + RESERVE_AFTER_MS });
-  });
+test('C70: after a sleep of the coordinator the reservation stays on its host, even if another one is emptier by then', () => {
+  const { rig, end, on } = reservingRig(4, 4, 4);
+  for (const one of on('host1').slice(0, 3)) end(one);
+  sleep(rig);
+  rig.turn();
+  expect(rig.cluster.reservation?.placements).toMatchObject([{ host: { name: 'host0' } }]);
+  const reserved = ['host0', 'host1'].map((name) => rig.cluster.hostNamed(name)?.backfillReservedCores);
+  expect(reserved).toEqual([4, 0]);
+});
+test('C70: after a sleep of the coordinator the time of the candidate goes on, and that of another candidate begins', () => {
+  const { rig } = fullRig(4);
+  const [first, second] = [rig.submit(requesting(4)), rig.submit(requesting(4))];
+  rig.turn();
+  const dueMs = rig.nowMs + RESERVE_AFTER_MS;
+  rig.advance(60_000);
+  sleep(rig);
+  rig.turn();
+  expect(rig.cluster.reservation).toMatchObject({ execution: first, dueMs });
+  sleep(rig, () => requestEnd(rig.cluster, first, rig.nowMs));
+  rig.turn();
+  expect(rig.cluster.reservation).toMatchObject({ execution: second, dueMs: rig.nowMs + RESERVE_AFTER_MS });
 });
 
-describe('C71: no backfill reservation', () => {
-  test('C71: none is made for an execution that would not fit on empty hosts; the next oldest gets one', () => {
-    const { rig } = fullRig(2, 2);
-    const ids = [
-      requesting(3),
-      requesting(1, { labels: ['gpu'] }),
-      requesting(2, { total_count: 3, essential_count: 3 }),
-    ].map((one) => rig.submit(one).id);
-    const next = rig.submitInTurn(requesting(2));
-    rig.advance(RESERVE_AFTER_MS);
-    expect(rig.cluster.reservation?.execution.id).toBe(next.id);
-    expect(ids).not.toContain(next.id);
-  });
-  test('C71: none is made for an execution that would exceed the quota of its user', () => {
-    const { rig } = fullRig(2);
-    rig.cluster.setQuota(quota(2, { cores: 1 }));
-    rig.submitInTurn(requesting(2), 2);
-    rig.advance(RESERVE_AFTER_MS);
-    expect(rig.cluster.reservation).toBeNull();
-  });
-  test('C71: none is made for an execution that waits for its next attempt after a failed start, and none stays with one behind another of a higher priority', () => {
-    const { rig, small, end } = fullRig(1);
-    const next = rig.submitInTurn(requesting(1));
-    end(small[0]);
-    expect(rig.cluster.reservation).toBeNull();
-    rig.see(named(next, 'web0'), failed(true), gone);
-    expect(next.status).toBe('queued');
-    expect(rig.cluster.reservation).toBeNull();
-    const { rig: full } = reservingRig(2, 2);
-    full.cluster.setUser({ ...user(2, 2), priority: 5 });
-    const urgent = full.submitInTurn(requesting(2), 2);
-    expect(full.cluster.reservation?.execution.id).toBe(urgent.id);
-    expect(full.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
-  });
+test('C71: no reservation is made for an execution that would not fit on empty hosts; the next oldest gets one', () => {
+  const { rig } = fullRig(2, 2);
+  const ids = [
+    requesting(3),
+    requesting(1, { labels: ['gpu'] }),
+    requesting(2, { total_count: 3, essential_count: 3 }),
+  ].map((one) => rig.submit(one).id);
+  const next = rig.submitInTurn(requesting(2));
+  rig.advance(RESERVE_AFTER_MS);
+  expect(rig.cluster.reservation?.execution.id).toBe(next.id);
+  expect(ids).not.toContain(next.id);
+});
+test('C71: no reservation is made for an execution that would exceed the quota of its user', () => {
+  const { rig } = fullRig(2);
+  rig.cluster.setQuota(quota(2, { cores: 1 }));
+  rig.submitInTurn(requesting(2), 2);
+  rig.advance(RESERVE_AFTER_MS);
+  expect(rig.cluster.reservation).toBeNull();
+});
+test('C71: no reservation is made for an execution that waits for its next attempt after a failed start, and none stays with one behind another of a higher priority', () => {
+  const { rig, small, end } = fullRig(1);
+  const next = rig.submitInTurn(requesting(1));
+  end(small[0]);
+  expect(rig.cluster.reservation).toBeNull();
+  rig.see(named(next, 'web0'), failed(true), gone);
+  expect(next.status).toBe('queued');
+  expect(rig.cluster.reservation).toBeNull();
+  const { rig: full } = reservingRig(2, 2);
+  full.cluster.setUser({ ...user(2, 2), priority: 5 });
+  const urgent = full.submitInTurn(requesting(2), 2);
+  expect(full.cluster.reservation?.execution.id).toBe(urgent.id);
+  expect(full.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
 });
 
 const MINUTE_MS = 60_000;

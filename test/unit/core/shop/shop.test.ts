@@ -1,17 +1,8 @@
-/**
- * Tests of the shop's use cases on a real coordinator (control-plane/operations/shop/shop.ts), and of the
- * shop that comes with Berth.
- */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
 import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
-import { ReadTurns } from '../../../../control-plane/guard/read-turns.ts';
-import { UserShares } from '../../../../control-plane/guard/user-shares.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
-import { Passwords } from '../../../../control-plane/operations/passwords/passwords.ts';
-import { Seal } from '../../../../control-plane/operations/secrets/seal.ts';
 import {
   explainFromShop,
   fillInFromShop,
@@ -46,18 +37,7 @@ beforeEach(async () => {
   rig = await CoordinatorRig.open();
   rig.coordinator.wake();
   const shopFiles = await shop.open('folder');
-  context = {
-    db: rig.db,
-    coordinator: rig.coordinator,
-    passwords: new Passwords(),
-    deploymentName: 'test',
-    minPasswordLength: 10,
-    turns: new ReadTurns(Date.now),
-    shares: new UserShares(Date.now),
-    seal: new Seal([]),
-    nowMs: Date.now,
-    shopFiles,
-  };
+  context = { ...rig.operations, coordinator: rig.coordinator, shopFiles };
   const found = await findAccountByName(rig.memory, 'alice');
   if (!found) throw new Error('the user alice is missing');
   const { user, role } = found;

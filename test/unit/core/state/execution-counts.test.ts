@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { gangDemandOf } from '../../../../control-plane/core/scheduling/resource-demand.ts';
 import { ExecutionCounts } from '../../../../control-plane/core/state/execution-counts.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, gone, hostFacts, running as seenRunning } from '../../../support/rigs/core-rig.ts';
 
 const MIB = 2 ** 20;
 const groups = (count: number, labelsOf: (group: number) => string[] = () => []) =>
@@ -43,30 +42,4 @@ test('H357: what ceases to wait counts no longer', () => {
   counts.moved(one, 'queued', null);
   expect(counts.waitingOf(7)).toEqual({ executions: 0, bytes: 0 });
   expect(counts.waiting).toBe(0);
-});
-
-test('H161, H217: executions are counted by status, and what has ceased to be live is not', () => {
-  const rig = new CoreRig();
-  rig.hello(hostFacts('host1'));
-  const starting = rig.submit(application(service()));
-  const running = rig.submit(application(service()));
-  rig.submitInTurn(application(service({ resources: needs(2 ** 50, 1) })));
-  for (const one of running.services) rig.see(one, seenRunning);
-  rig.turn();
-  const { counts } = rig.cluster;
-  const counted = () =>
-    (['queued', 'starting', 'running', 'cleaning up', 'terminated'] as const).map((status) =>
-      counts.of(status),
-    );
-  const { userId } = starting;
-  expect(counted()).toEqual([1, 1, 1, 0, 0]);
-  expect(counts.unendedOf(userId)).toBe(3);
-  rig.terminate(starting);
-  rig.turn();
-  expect(counted()).toEqual([1, 0, 1, 1, 0]);
-  expect(counts.unendedOf(userId)).toBe(2);
-  for (const one of starting.services) rig.see(one, gone);
-  rig.turn();
-  expect(counted()).toEqual([1, 0, 1, 0, 0]);
-  expect(counts.mostWaiting.executions).toBe(1);
 });

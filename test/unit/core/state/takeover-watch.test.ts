@@ -9,20 +9,15 @@ import {
 
 const holder: Sighting = { epoch: 3, beats: 10, isBeating: true };
 
-/** The watch after these sightings, one a second from 0 on; undefined: the database did not answer. */
-function watched(sightings: readonly (Sighting | undefined)[], answerMs = 5): Watch | undefined {
+/** The verdict after these sightings, one a second from 0 on; undefined: the database did not answer. */
+function verdictAfter(sightings: readonly (Sighting | undefined)[], answerMs = 5) {
   let result: Watch | undefined;
   sightings.forEach((seen, at) => {
     const sentMs = at * 1_000;
     result = seen && watch(result, seen, { sentMs, receivedMs: sentMs + answerMs });
   });
-  return result;
-}
-
-const verdictAfter = (...given: Parameters<typeof watched>) => {
-  const result = watched(given[0], given[1]);
   return result && verdictOf(result);
-};
+}
 
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 

@@ -8,24 +8,19 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
-import {
-  type Explanation,
-  explain,
-  explainSubmission,
-  type Reason,
-} from '../../../../control-plane/core/views/explanation.ts';
+import { type Explanation, explain, type Reason } from '../../../../control-plane/core/views/explanation.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   hostFacts,
-  loadedExecution,
   lowDisk,
   noSecretFiles,
   quota,
   running,
 } from '../../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';
+import { draft } from '../../../support/rigs/explanations.ts';
 import { cases, fc } from '../../../support/tools/random-cases.ts';
 
 /** Explanations are compared with what the scheduler then does, and with the hosts themselves. */
@@ -103,12 +98,9 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   }));
   const executions = before.map(({ described, userId }) => rig.submit(described, userId));
   rig.turn();
-  for (const service of executions.flatMap(({ services }) => services)) {
-    if (service.status === 'starting') rig.see(service, running);
-  }
-  for (const service of executions.flatMap(({ services }) => services)) {
-    if (service.status === 'starting') rig.see(service, running);
-  }
+  for (let round = 0; round < 2; round++)
+    for (const service of executions.flatMap(({ services }) => services))
+      if (service.status === 'starting') rig.see(service, running);
   for (const { state, host } of all) {
     host.schedulable = state !== 'drained';
     host.lost = state === 'lost';
@@ -120,11 +112,6 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   if (waited) rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
   rig.turn();
   return rig;
-}
-
-function predict({ cluster, nowMs }: CoreRig, described: Application): Explanation {
-  const submission = { userId: 1, name: 'draft', application: described, description: '' };
-  return explainSubmission(cluster, loadedExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
 }
 
 const hasReasons = ({ reasons, quota }: Explanation): boolean => reasons.length + quota.length > 0;
@@ -144,7 +131,7 @@ test('H211: an execution without reasons is placed in the next turn on the predi
   fc.assert(
     fc.property(scene, (drawn) => {
       const rig = rigOf(drawn, drawn.before);
-      const predicted = predict(rig, drawn.asked);
+      const predicted = draft(rig, drawn.asked);
       const execution = rig.submit(drawn.asked);
       const preempts = rig.turn().some((decision) => decision.startsWith('preempt '));
       expect(execution.status).toBe(hasReasons(predicted) ? 'queued' : 'starting');
@@ -173,7 +160,7 @@ test('H211: fits_when_idle is what happens on an idle cluster', () => {
     // All services are alike: the order of different ones could make an idle cluster take more or less.
     fc.property(scene, definition, (drawn, one) => {
       const asked = applicationOf([one]);
-      const { fitsWhenIdle, reasons, quota } = predict(rigOf(drawn, drawn.before), asked);
+      const { fitsWhenIdle, reasons, quota } = draft(rigOf(drawn, drawn.before), asked);
       if (reasons.length + quota.length === 0) return;
       const idle = rigOf(drawn, []);
       const execution = idle.submitInTurn(asked);
@@ -236,7 +223,7 @@ test('H212: each reason is true of the hosts, and none is missing', () => {
   fc.assert(
     fc.property(scene, single, (drawn, asked) => {
       const rig = rigOf(drawn, drawn.before);
-      const { reasons } = predict(rig, asked);
+      const { reasons } = draft(rig, asked);
       if (reasons.length === 0) return;
       const expectedByFilter = expectedReasons([...rig.cluster.hosts.values()], asked);
       const expected = Object.entries(expectedByFilter).filter(([, one]) => one !== null);

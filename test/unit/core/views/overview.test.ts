@@ -98,7 +98,8 @@ test('W82, W184: a clock that is set back leaves no samples of the future', () =
 });
 
 test('W184: all hosts together have at most 120,000 samples, further apart with more hosts', () => {
-  const host = sampleHost();
+  const usage = { memoryBytes: 2 ** 30, cores: 0.25 };
+  const host = { ...new CoreRig().hello(hostFacts('host1')), usage };
   for (const [count, periodMs] of [
     [1_000, SAMPLE_MS],
     [1_001, 2 * SAMPLE_MS],
@@ -118,11 +119,6 @@ test('W184: all hosts together have at most 120,000 samples, further apart with 
     expect(history.samples({ ...host, id: count + 1 }, HISTORY_MS)).toHaveLength(1);
   }
 });
-
-/** A connected host that reports its usage. */
-function sampleHost() {
-  return { ...new CoreRig().hello(hostFacts('host1')), usage: { memoryBytes: 2 ** 30, cores: 0.25 } };
-}
 
 test('W92: usage under the quota is reported for users with something running', () => {
   const rig = new CoreRig();

@@ -3,7 +3,7 @@ import type { AccountChange } from '../../../../control-plane/core/accounts/acco
 import type { SignOnSettings } from '../../../../control-plane/core/accounts/sign-on.ts';
 import { accountFor } from '../../../../control-plane/operations/sign-on/account-for.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../../support/hosts/memory-database.ts';
 
 const ISSUER = 'https://id.example.org';
 const SETTINGS: SignOnSettings = {
@@ -14,8 +14,7 @@ const SETTINGS: SignOnSettings = {
 
 let db: Db;
 beforeEach(async () => {
-  db = await memoryDatabase();
-  return () => db.close();
+  db = await testDatabase();
 });
 
 /** Resolves to the change that is requested of the coordinator, which makes none. */

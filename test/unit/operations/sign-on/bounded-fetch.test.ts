@@ -1,18 +1,10 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { boundedFetch } from '../../../../control-plane/operations/sign-on/bounded-fetch.ts';
+import { serving } from '../../../support/tools/serving.ts';
 
-async function serve(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-}
+const serve = async (answer: RequestListener): Promise<string> =>
+  `http://127.0.0.1:${await serving(createServer(answer))}/`;
 
 const GET = { method: 'GET', headers: {}, redirect: 'manual' } as const;
 

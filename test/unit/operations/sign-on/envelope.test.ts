@@ -2,15 +2,14 @@ import { beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Envelope } from '../../../../control-plane/operations/sign-on/envelope.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
+import { testDatabase } from '../../../support/hosts/memory-database.ts';
 
 const content = z.object({ secret: z.string() });
 let db: Db;
 let nowMs: number;
 beforeEach(async () => {
-  db = await memoryDatabase();
+  db = await testDatabase();
   nowMs = 1_700_000_000_000;
-  return () => db.close();
 });
 
 const sealOf = (kind = 'one', deploymentName = 'here', remembered = 0) =>
