@@ -4,11 +4,18 @@ import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { answerOn } from '../../support/clients/raw-http.ts';
-import { onHosts } from '../../support/hosts/hosts.ts';
+import { onHostsWith } from '../../support/hosts/hosts.ts';
 
 const INFO = 'GET /api/0.7/info HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
 
-onHosts(
+onHostsWith(
+  {
+    BERTH_LIMITS: JSON.stringify({
+      connections: 40,
+      connectionsPerAddress: 10,
+      connectionsForAgents: 5,
+    }),
+  },
   [{ kind: 'node', variant: 'B' }],
   (host) => {
     const send = async (from: string, bytes: string): Promise<Socket> => {
@@ -36,12 +43,5 @@ onHosts(
       await another.close();
       await agent.close();
     });
-  },
-  {
-    BERTH_LIMITS: JSON.stringify({
-      connections: 40,
-      connectionsPerAddress: 10,
-      connectionsForAgents: 5,
-    }),
   },
 );

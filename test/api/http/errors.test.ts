@@ -5,7 +5,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { bothGroups, onHosts } from '../../support/hosts/hosts.ts';
+import { bothGroups, onHostsWith } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
 /** By status, of the errors below. */
@@ -19,7 +19,8 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'too-large',
 };
 
-onHosts(
+onHostsWith(
+  { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') },
   bothGroups,
   (host, { variant }) => {
     const anonymous = new HttpClient(() => host().url());
@@ -168,5 +169,4 @@ onHosts(
       });
     });
   },
-  { BERTH_SECRET_KEYS: Buffer.alloc(32, 5).toString('base64') },
 );
