@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { downloadBundle } from '../../../agent/update/download.ts';
 import { Updater } from '../../../agent/update/updater.ts';
 import { isLoopback } from '../../../control-plane/http/install.ts';
@@ -95,29 +95,27 @@ onHosts(hosts, (host) => {
     expect(text).toContain('in the environment of npm run deploy');
   });
 
-  describe('the install script', () => {
-    test('H262: the script has the URL of the control plane as the client addressed it', async () => {
-      expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
-      const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
-      expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
-    });
+  test('H262: the install script has the URL of the control plane as the client addressed it', async () => {
+    expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
+    const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
+    expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
+  });
 
-    test('H262: the line stays empty for a Host header that a shell would read', async () => {
-      for (const name of ["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}']) {
-        const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
-        const { status, body } = await answerOn(dial(host().url(), request));
-        // The host may refuse the header before the request reaches the app.
-        if (status === 200) expect(body).toContain("\nserved_by=''\n");
-        else expect(body).not.toContain('served_by');
-      }
-    });
+  test('H262: the line with the URL stays empty for a Host header that a shell would read', async () => {
+    for (const name of ["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}']) {
+      const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
+      const { status, body } = await answerOn(dial(host().url(), request));
+      // The host may refuse the header before the request reaches the app.
+      if (status === 200) expect(body).toContain("\nserved_by=''\n");
+      else expect(body).not.toContain('served_by');
+    }
+  });
 
-    test('H262: apart from that line, the script is the one in the sources', async () => {
-      const served = await textOf('install.sh');
-      expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
-        await readFile('agent/install/install.sh', 'utf8'),
-      );
-    });
+  test('H262: apart from that line, the install script is the one in the sources', async () => {
+    const served = await textOf('install.sh');
+    expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
+      await readFile('agent/install/install.sh', 'utf8'),
+    );
   });
 
   test('H269, H365: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {

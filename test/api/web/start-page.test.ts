@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
@@ -177,24 +177,22 @@ onHosts(hosts, (host) => {
   });
 });
 
-describe('a variant of the API that refuses submissions beyond the quota', () => {
-  onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
-    test('W45: the refusal is shown, and what was typed stays', async () => {
-      const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
-      const made = async (kind: string, fields: object) =>
-        (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];
-      const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
-      const quota_id = await made('quota', { name: 'one', ...limits });
-      const user = await made('user', { username: 'dave', role_id: 2, quota_id });
-      await http.post(`user/${user}`, { password: 'secret words' });
-      const dave = await WebClient.logIn(host, 'dave', 'secret words');
-      startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
-      const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
-      expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
-      expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
-      const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
-      expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
-      expect(shop.text).toContain('value="My hello"');
-    });
+onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
+  test('W45: where a submission beyond the quota is refused, the refusal is shown, and what was typed stays', async () => {
+    const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
+    const made = async (kind: string, fields: object) =>
+      (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];
+    const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
+    const quota_id = await made('quota', { name: 'one', ...limits });
+    const user = await made('user', { username: 'dave', role_id: 2, quota_id });
+    await http.post(`user/${user}`, { password: 'secret words' });
+    const dave = await WebClient.logIn(host, 'dave', 'secret words');
+    startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
+    const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
+    expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
+    expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
+    const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
+    expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
+    expect(shop.text).toContain('value="My hello"');
   });
 });

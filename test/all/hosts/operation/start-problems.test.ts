@@ -65,28 +65,26 @@ test('the first start after an install also compiles the agent, so that neither 
   expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
 });
 
-describe('npm run dev', () => {
-  test('H786: over a port that another program has, starts nothing and ends with 1', async () => {
-    const other = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
-    onTestFinished(() => void other.close());
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const { code, output } = await start('control-plane/local/dev.ts', { BERTH_PORT: String(port) });
-    expect(output).toContain(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
-    expect(output).not.toContain('listens on');
-    expect(code).toBe(1);
-  });
+test('H786: npm run dev starts nothing over a port that another program has, and ends with 1', async () => {
+  const other = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, output } = await start('control-plane/local/dev.ts', { BERTH_PORT: String(port) });
+  expect(output).toContain(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
+  expect(output).not.toContain('listens on');
+  expect(code).toBe(1);
+});
 
-  test('H786: a setting that only the Worker refuses ends the start, once and by its name', async () => {
-    const settings = {
-      BERTH_LDAP_URL: 'ldaps://directory.example.org',
-      BERTH_LDAP_USERS: 'uid={name},dc=example',
-    };
-    const { code, output } = await start('control-plane/local/dev.ts', settings);
-    expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);
-    expect(output).not.toMatch(/\n {4}at /);
-    expect(code).toBe(1);
-  });
+test('H786: a setting that only the Worker refuses ends the start of npm run dev, once and by its name', async () => {
+  const settings = {
+    BERTH_LDAP_URL: 'ldaps://directory.example.org',
+    BERTH_LDAP_USERS: 'uid={name},dc=example',
+  };
+  const { code, output } = await start('control-plane/local/dev.ts', settings);
+  expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);
+  expect(output).not.toMatch(/\n {4}at /);
+  expect(code).toBe(1);
 });
 
 test('H786: the assets of a Worker are not made with a shop that can not be read', async () => {
