@@ -1,13 +1,12 @@
 /** Personal access tokens: one control plane of each host, with different variants, serves all tests. */
 import { expect, test } from 'vitest';
 import type { NewPersonalToken, PersonalToken } from '../../../client/api-types.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { basic, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser, type RoleName } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, allRows, onEach, onHostsWith } from '../../support/hosts/hosts.ts';
 
-const NATIVE = '/native/api/0.7';
 const PASSWORD = 'secret words';
 const LIMIT = 4;
 const SETTINGS = {

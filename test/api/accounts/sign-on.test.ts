@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { AuditEntry } from '../../../client/api-types.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { basic, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
 import {
   ADMIN_PASSWORD,
   allRows,
@@ -16,7 +16,6 @@ import { TestProvider } from '../../support/sign-on/test-provider.ts';
 import { Visitor } from '../../support/sign-on/visitor.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const NATIVE = '/native/api/0.7';
 const [ADMIN, USER] = [1, 3];
 const GROUPS = [
   { group: 'operators', role: 'admin' },

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CREDENTIALS_PATH, credentialsAudience, secretsAudience } from '../../../shared/protocol/secrets.ts';
-import type { HttpClient, Reply } from '../../support/clients/http-client.ts';
+import { type HttpClient, NATIVE, type Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { onEach, onHostsWith, queryRows } from '../../support/hosts/hosts.ts';
-import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
+import { fetchingHost } from '../../support/rigs/fetching-host.ts';
 
 const REGISTRY = 'registry.example.org:5000';
 const LIMIT = 3;

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { SECRETS_PATH, secretsAudience } from '../../../shared/protocol/secrets.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
-import type { HttpClient } from '../../support/clients/http-client.ts';
+import { type HttpClient, NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { onEach, onHostsWith, queryRows } from '../../support/hosts/hosts.ts';
-import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
+import { fetchingHost } from '../../support/rigs/fetching-host.ts';
 
 const LIMIT = 4;
 const SETTINGS = {

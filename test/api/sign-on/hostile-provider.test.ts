@@ -1,14 +1,12 @@
 /** Sign-on at a provider that answers falsely, and of people who try what a browser would never do. */
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { CommandLine } from '../../support/clients/command-line.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { basic, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { ADMIN_PASSWORD, hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { HostileProvider, type Script } from '../../support/sign-on/hostile-provider.ts';
 import { type Seen, Visitor } from '../../support/sign-on/visitor.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-
-const NATIVE = '/native/api/0.7';
 
 const provider = await HostileProvider.start();
 afterAll(() => provider.stop());

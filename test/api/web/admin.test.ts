@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AccountClient, type Fields, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
+import { NATIVE } from '../../support/clients/http-client.ts';
 import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
 import { waiting } from '../../support/fixtures/descriptions.ts';
 import { failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
@@ -11,7 +12,6 @@ const GIB = 1024 ** 3;
 const NASTY = '"><img src=x onerror=alert(1)>';
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
 const LOOPBACK = '127.0.0.1';
-const NATIVE = '/native/api/0.7';
 const plainLimits = { concurrent_executions: 1, memory: 0, cores: 0 };
 let names = 0;
 /** The unit that a form has selected for memory. */

@@ -2,12 +2,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
+import { NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 
 const NASTY = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
-const NATIVE = '/native/api/0.7';
 
 onHostsWith({ BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') }, hosts, (host) => {
   const api = new ApiClient(host);

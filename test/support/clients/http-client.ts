@@ -22,6 +22,9 @@ export interface Reply {
   json<T = Record<string, unknown>>(): T;
 }
 
+/** Berth's own path, whatever the variant of the API. */
+export const NATIVE = '/native/api/0.7';
+
 type Headers = Record<string, string>;
 
 /** The client's address, as Cloudflare tells it to a Worker. On Node it has no meaning. */

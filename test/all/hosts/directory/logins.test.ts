@@ -1,12 +1,11 @@
 /** Users of `ldap`: a directory and a control plane on Node. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AccountClient, plain } from '../../../support/clients/account-client.ts';
-import { basic } from '../../../support/clients/http-client.ts';
+import { basic, NATIVE } from '../../../support/clients/http-client.ts';
 import { sessionOf, WebClient } from '../../../support/clients/web-client.ts';
 import { DirectoryServer, GROUPS, PEOPLE, READER } from '../../../support/directory/directory-server.ts';
 import { type Host, startHost } from '../../../support/hosts/hosts.ts';
 
-const NATIVE = '/native/api/0.7';
 const PASSWORD = 'words of the directory';
 const STORED = 'words that Berth stores';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
