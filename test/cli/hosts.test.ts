@@ -19,9 +19,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const name = `line-${++names}`;
     const facts = { name, cores: 4, memoryBytes: 8 * GIB, labels: [name] };
     const agent = await ScriptedAgent.join(host(), { facts });
-    onTestFinished(async () => {
-      if (agent.closeCode === undefined) await agent.close();
-    });
+    onTestFinished(() => agent.close());
     return { agent, name, id: (await hosts.named(name)).id };
   };
   const runOn = async (agent: ScriptedAgent, label: string) => {
@@ -112,9 +110,8 @@ onHosts(onEach('B', 'A'), (host) => {
     );
     const token = await outOf('host', 'token', '--name', name, '--labels', 'gpu,ssd', '-q');
     await registeredHost(host(), name, token.trim());
-    const agent = await ScriptedAgent.join(host(), { facts: { name } });
+    await (await ScriptedAgent.join(host(), { facts: { name } })).close();
     expect((await hosts.named(name)).admin_labels).toEqual(['gpu', 'ssd']);
-    await agent.close();
     const answer = { token: expect.any(String), expires_at: expect.any(Number) };
     expect(await berth.json(['host', 'token'])).toMatchObject(answer);
   });

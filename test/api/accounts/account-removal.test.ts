@@ -74,7 +74,7 @@ onHosts(hosts, (host) => {
   });
 
   test('H98: containers of a deleted user are stopped; its name is free at once, and its row is removed with its last container', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await accounts.addUser('runner');
     const execution = await new ApiClient(host, 'runner', 'secret words').submit();
     const one = await agent.runs(execution);
@@ -88,11 +88,10 @@ onHosts(hosts, (host) => {
     await agent.report(seen.gone(one));
     await agent.reportForgotten(one.service);
     expect(await rowsOf(id)).toEqual([]);
-    await agent.close();
   });
 
   test('H97: deleting a role or quota of a deleted user is refused with the host of its containers, and succeeds when they are gone', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'last-place' } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'last-place' } });
     const role_id = await accounts.create('role', { name: 'left', can_access_api: true });
     const quota_id = await accounts.create('quota', { ...QUOTA, name: 'left' });
     const id = await accounts.addUser('left', { role_id, quota_id });
@@ -119,7 +118,6 @@ onHosts(hosts, (host) => {
     await agent.reportForgotten(one.service);
     await accounts.remove('role', role_id);
     await accounts.remove('quota', quota_id);
-    await agent.close();
   });
 
   test.each([

@@ -256,7 +256,7 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
   test('P240: a host that fetches more than its allowance gets 429 and the time to wait; another host does not', async () => {
     const user = await newUser();
     await set(user, 'LONG', 'x'.repeat(65_000));
-    const greedy = await ScriptedAgent.join(host(), { facts: { name: 'greedy', labels: ['greedy'] } });
+    await using greedy = await ScriptedAgent.join(host(), { facts: { name: 'greedy', labels: ['greedy'] } });
     const sent = await rig.submit(user, { environment: variables(32), labels: ['greedy'] });
     const one = await greedy.only(Number(sent.json().execution_id));
     const replies = [];
@@ -273,6 +273,5 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     expect((await fetched(others)).status).toBe(200);
     const metrics = await admin.get('/metrics');
     expect(metrics.text).toMatch(/berth_secret_fetches_total\{outcome="excess"\} [1-9]/);
-    await greedy.close();
   });
 });

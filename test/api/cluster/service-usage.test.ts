@@ -111,7 +111,7 @@ onHosts(hosts, (host) => {
     await agent.report(...all.map(seen.running));
     const visiting = (await WebClient.logIn(host)).get(`/executions/${all[0]?.execution}/usage`);
     const wanted = await eventually(() => agent.logs.length === 16 && [...agent.logs]);
-    for (const [at, log] of (wanted || []).entries()) {
+    for (const [at, log] of wanted.entries()) {
       if (at === 3) log.end('failed', 'no memory left');
       else {
         await log.write(LINES);

@@ -125,7 +125,7 @@ onHostsWith(ofSizes, hosts, (host) => {
   });
 
   test('C173, H361: beyond the bound on placed instances an execution waits with that explanation, and starts when others end', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const two = application(service({ total_count: 2, essential_count: 2 }));
     const first = await api.submit(two);
     const second = await api.submit(two);
@@ -142,6 +142,5 @@ onHostsWith(ofSizes, hosts, (host) => {
     await api.terminate(first);
     await agent.report(...assigned.map(seen.gone));
     expect(await agent.assigned(second, 2)).toHaveLength(2);
-    await agent.close();
   });
 });

@@ -14,7 +14,7 @@ onHostsWith({ BERTH_LIMITS: JSON.stringify({ endedDays: KEEP_MS / DAY_MS }) }, h
     timeout: 2 * TIMEOUT_MS,
   }, async () => {
     const api = new ApiClient(host);
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await api.submit();
     const one = await agent.runs(id);
     await api.terminate(id);
@@ -29,6 +29,5 @@ onHostsWith({ BERTH_LIMITS: JSON.stringify({ endedDays: KEEP_MS / DAY_MS }) }, h
     expect(await historyOf()).toEqual({
       ...{ keep_ended_days: KEEP_MS / DAY_MS, removed: 1, reviewed: expect.any(Number) },
     });
-    await agent.close();
   });
 });

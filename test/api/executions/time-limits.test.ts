@@ -75,7 +75,7 @@ onHosts(hosts, (host) => {
   });
 
   test('C272, H482: a limit is changed while the execution runs, and one that is over ends it at once', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await submit({ application: one });
     const assigned = await agent.runs(id);
     expect((await shown(id)).time_limit).toBeNull();
@@ -90,7 +90,6 @@ onHosts(hosts, (host) => {
     await agent.report(seen.gone(assigned));
     await eventually(async () => (await shown(id)).status === 'error');
     expect((await limit(id, 600)).status).toBe(409);
-    await agent.close();
   });
 
   test("H482: another user's execution is 404, and another body 400, and only Berth's own path changes limits", async () => {

@@ -134,7 +134,7 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
   });
 
   test('H191: garbage after a request ends its answer, and no error is written into it', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await api.submit();
     const one = await agent.runs(id);
     const login = `Host: berth\r\nAuthorization: ${basic('admin', ADMIN_PASSWORD).authorization}\r\n`;
@@ -152,7 +152,6 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
         .match(/HTTP\/1\.1/g),
     ).toHaveLength(1);
     await api.remove(id);
-    await agent.close();
   });
 
   const oddKey = `{"\\r\\nX-Evil: yes\\u00e4":1,${JSON.stringify(application(service())).slice(1)}`;

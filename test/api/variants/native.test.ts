@@ -54,7 +54,7 @@ onHosts(setups, (host) => {
   });
 
   test("H658: under Berth's own path the last hour of a host is there for those who may see its page", async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'measured' } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'measured' } });
     await agent.use({ memoryBytes: 3 * 2 ** 30, cores: 0.25 });
     const hosts = (await admin.get('host')).json<Record<number, { id: number; name: string }>>();
     const id = Object.values(hosts).find(({ name }) => name === 'measured')?.id;
@@ -72,11 +72,10 @@ onHosts(setups, (host) => {
     expect((await anonymous.get(path)).status).toBe(401);
     expect((await admin.get('/native/api/0.7/host/999/usage')).status).toBe(404);
     expect((await admin.get(`host/${id}/usage`)).status).toBe(404);
-    await agent.close();
   });
 
   test('H432: the output of several services is a stream of frames, which continues from any position', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const described = application(service({ total_count: 2, essential_count: 2 }));
     const submitted = await admin.post('/native/api/0.7/execution', { name: 'mine', application: described });
     const { execution_id: id } = submitted.json<{ execution_id: number }>();
@@ -109,7 +108,6 @@ onHosts(setups, (host) => {
     expect((await admin.get(`${path}?from=${one.service + 2}.1.0`)).status).toBe(404);
     expect((await anonymous.get(`${path}?from=${one.service}.1.0`)).status).toBe(401);
     expect((await admin.get(`execution/${id}/logs?from=${one.service}.1.0`)).status).toBe(404);
-    await agent.close();
   });
 
   test("H430: users, roles and quotas have endpoints under Berth's own path", async () => {

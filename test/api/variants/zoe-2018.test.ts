@@ -137,7 +137,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
 
   test('H158: the statistics list waiting, running and ending executions, and the hosts', async () => {
     const facts = { name: 'worker3', labels: ['three'], memoryBytes: 2 ** 34, cores: 8 };
-    const agent = await ScriptedAgent.join(host(), { facts });
+    await using agent = await ScriptedAgent.join(host(), { facts });
     const submit = async (label: string) => {
       const resources = { memory: { min: 2 ** 30, max: null }, cores: { min: 2, max: null } };
       const described = application(service({ labels: [label], resources }));
@@ -175,7 +175,6 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     expect(statistics.platform_stats).toMatchObject({ memory_in_use: 0, cores_in_use: 0 });
     for (const id of ids) await admin.delete(`execution/${id}`);
     await agent.report(...started.map(seen.gone));
-    await agent.close();
   });
 
   test.each<[path: string, body: Json]>([

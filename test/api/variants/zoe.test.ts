@@ -28,7 +28,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H150: the released command line runs a whole session', async () => {
     await addUser(host(), 'alice', 'secret words', 'superuser');
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
     const login = (username: string, password: string) =>
       ZoeClient.login(() => host().url(), isLater ? '2018.12' : '2017.12', username, password);
     const client = await login('alice', 'secret words');
@@ -78,7 +78,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
     await (await login('admin', ADMIN_PASSWORD)).delete(id);
     expect(await client.get(id)).toBeUndefined();
-    await agent.close();
   });
 
   test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
@@ -103,7 +102,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H156, H157: a service also has its host and restarts, and an endpoint is wrapped', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
     const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
     const id = await submit(application(service(pair)));
     const one = await agent.only(id);
@@ -121,7 +120,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     });
     await admin.delete(`execution/${id}`);
     await agent.report(seen.gone(one));
-    await agent.close();
   });
 
   test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {
@@ -138,7 +136,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H168, H40: an execution is seen running until 3 s after its start, and everything agrees', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
     const id = await submit(application(service({ labels: ['early'] })));
     const one = await agent.only(id);
     await agent.report(seen.running(one), seen.exited(one, 1), seen.gone(one));
@@ -177,7 +175,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect(await running()).not.toContain(id);
     expect((await admin.delete(`execution/${id}`)).status).toBe(400);
     expect((await admin.delete(`execution/delete/${id}`)).status).toBe(204);
-    await agent.close();
   });
 
   test('H163: who may not delete an execution does not learn whether it is active', async () => {
@@ -218,7 +215,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H170: a log ends cleanly with a line that says so when its reader loses access', async () => {
     const { id, client } = await withSession('erika');
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
     const described = application(service({ labels: ['ends'] }));
     const made = await client.post('execution', { name: 'x', application: described });
     const one = await agent.runs(made.json<{ execution_id: number }>().execution_id);
@@ -233,7 +230,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     ]);
     await admin.delete(`execution/${one.execution}`);
     await agent.report(seen.gone(one));
-    await agent.close();
   });
 
   test("H173: another user's execution and its services are 401 Unauthorized, and an unknown one is 404", async () => {
@@ -252,7 +248,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H164: the group all of discovery is every group, and 2018.12 requires credentials', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'zoe1', labels: ['zoe'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'zoe1', labels: ['zoe'] } });
     const place = { labels: ['zoe'] };
     const id = await submit(
       application(service(place), service({ ...place, name: 'other', monitor: false })),
@@ -267,7 +263,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect((await anonymous.get(`discovery/by_group/${id}/all`)).status).toBe(isLater ? 401 : 200);
     await admin.delete(`execution/${id}`);
     await agent.report(...started.map(seen.gone));
-    await agent.close();
   });
 
   test('H166: filters of the list are read as the earlier platform does', async () => {

@@ -44,9 +44,7 @@ onHosts(hosts, (host) => {
   async function ownHost(): Promise<{ agent: ScriptedAgent; id: number; name: string }> {
     const name = newName('host');
     const agent = await ScriptedAgent.join(host(), { facts: { name, labels: ['of-agent'] } });
-    onTestFinished(async () => {
-      if (agent.closeCode === undefined) await agent.close();
-    });
+    onTestFinished(() => agent.close());
     const { id } = await registeredHost(host(), name);
     return { agent, id, name };
   }

@@ -144,7 +144,7 @@ export class ApiClient {
     }, timeoutMs).catch((cause) => {
       throw failure(cause);
     });
-    if (reached && reached.status === status) return reached;
+    if (reached.status === status) return reached;
     throw failure();
   }
 

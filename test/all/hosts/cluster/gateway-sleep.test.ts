@@ -45,10 +45,8 @@ async function evictCoordinator(...pulsing: ScriptedAgent[]): Promise<void> {
 
 const countOf = (event: string) => host.output().split(`"${event}"`).length - 1;
 
-async function startOn(label: string, agent: ScriptedAgent): Promise<Assignment> {
-  const execution = await api.submit(application(service({ labels: [label] })));
-  return agent.runs(execution);
-}
+const startOn = async (label: string, agent: ScriptedAgent): Promise<Assignment> =>
+  agent.runs(await api.submit(application(service({ labels: [label] }))));
 
 const join = (name: string) => ScriptedAgent.join(host, { facts: { name, labels: [name] } });
 

@@ -258,7 +258,7 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   await host.start();
 
   const inventory = [seen.running(one), seen.running(two)];
-  const again = await ScriptedAgent.join(host, { inventory });
+  await using again = await ScriptedAgent.join(host, { inventory });
   expect([...again.assignments.values()]).toEqual([one]);
   const unknown = again.all('sync').flatMap((sync) => sync.unknown ?? []);
   expect(unknown.some(({ first, last }) => first <= two.service && two.service <= last)).toBe(true);
@@ -275,5 +275,4 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   expect(next).toBeGreaterThan(later + 1_000);
   const [three] = await again.assigned(next);
   expect(three?.service).toBeGreaterThan(two.service + 1_000);
-  await again.close();
 });

@@ -5,11 +5,10 @@ import { hosts, onHostsWith } from '../../../support/hosts/hosts.ts';
 
 onHostsWith({ BERTH_UNKNOWN_CONTAINERS: 'remove' }, hosts, (host) => {
   test('C101: with BERTH_UNKNOWN_CONTAINERS=remove no service is left alone', async () => {
-    const agent = await ScriptedAgent.join(host(), {
+    await using agent = await ScriptedAgent.join(host(), {
       inventory: [seen.created({ service: 500, generation: 3 })],
       highest: { execution: 70, service: 520 },
     });
     expect(agent.all('sync').at(-1)?.unknown).toBeUndefined();
-    await agent.close();
   });
 });
