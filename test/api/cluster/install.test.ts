@@ -10,10 +10,10 @@ import { isLoopback } from '../../../control-plane/http/install.ts';
 import { signRelease } from '../../../release/sign-agent.ts';
 import { signedReleaseSchema } from '../../../shared/protocol/release.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { ADMIN_PASSWORD, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
@@ -34,6 +34,7 @@ test('H260: every variant serves the install files', () => {
 });
 
 onHosts(hosts, (host) => {
+  const { http: admin } = new ApiClient(host);
   const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${host().url()}/agent/${name}`, { method, headers });
   const textOf = async (name: string) => (await get(name)).text();
@@ -88,7 +89,6 @@ onHosts(hosts, (host) => {
 
   test('H510, H511: without a signed agent there is no release, and no agent is asked to update itself', async () => {
     expect((await get('release.json')).status).toBe(404);
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const { status, text } = await admin.send('POST', 'host/1/update');
     expect([status, text]).toEqual([409, expect.stringContaining('has no signed agent')]);
     // Also for a Worker, whose files come with its deployment.
@@ -119,7 +119,6 @@ onHosts(hosts, (host) => {
   });
 
   test('H269, H365: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const made = (await admin.post('host/token', {})).json<Record<string, string>>();
     const { token, install, agent_sha256: checksum } = made;
     expect(await textOf('berth-agent.mjs.sha256')).toBe(`${checksum}  berth-agent.mjs\n`);
@@ -152,13 +151,13 @@ async function signedAgent(): Promise<string> {
 }
 
 onHostsWith({ BERTH_AGENT_RELEASE: await signedAgent() }, hosts, (host) => {
+  const { http: admin } = new ApiClient(host);
   test('H663, H510, H511: a host is updated to the signed agent of the control plane, whose bundle and signature its agent accepts', async () => {
     const served = signedReleaseSchema.parse(
       await (await fetch(`${host().url()}/agent/release.json`)).json(),
     );
     expect(served).toEqual(signRelease(Buffer.from(BUNDLE), LATER, privateKey));
     const agent = await ScriptedAgent.join(host());
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const [id] = Object.keys((await admin.get('host')).json<object>());
     const answer = await admin.post(`host/${id}/update`, {});
     expect([answer.status, answer.json()]).toEqual([200, { version: LATER, requested: true }]);
@@ -188,8 +187,8 @@ onHostsWith(
   { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },
   [{ kind: 'node', variant: 'B' }],
   (host) => {
+    const { http: admin } = new ApiClient(host);
     test('H600, W158: BERTH_PUBLIC_URL is the address in the command line, which then has no warning', async () => {
-      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
       const made = (await admin.post('host/token', {})).json<Record<string, string>>();
       expect(made.install).toMatch(/^curl -fsSL https:\/\/berth\.example\.org:8443\/agent\/install\.sh \|/);
       expect(made.warning).toBeUndefined();
