@@ -82,7 +82,7 @@ onHosts(bothGroups, (host, { variant }) => {
     expect((await as('colon', 'a::b::c::d:').get('login')).status).toBe(401);
   });
 
-  test('H16: login returns the user', async () => {
+  test('H16, H70: login returns the user, in group A the role and the user name', async () => {
     const user = {
       ...{ id: 1, username: 'admin', email: '', role_id: 1, quota_id: 1 },
       ...{ auth_source: 'internal', fs_uid: 1000, priority: 0, enabled: true },

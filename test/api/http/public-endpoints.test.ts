@@ -110,16 +110,9 @@ onHosts(eitherGroup, (host) => {
   });
 
   const MIB = 1024 * 1024;
-  test('H7: a body of 1 MiB is accepted', async () => {
-    const reply = await client.send(
-      'POST',
-      'app_validate',
-      `${text}${' '.repeat(MIB - Buffer.byteLength(text))}`,
-    );
-    expect(reply.status).toBe(200);
-  });
-
-  test('H7: a larger body is 413', async () => {
+  test('H7: a body of 1 MiB is accepted, and a larger one is 413', async () => {
+    const longest = text + ' '.repeat(MIB - Buffer.byteLength(text));
+    expect((await client.send('POST', 'app_validate', longest)).status).toBe(200);
     const reply = await client.send('POST', 'app_validate', ' '.repeat(MIB + 1));
     expect(reply.status).toBe(413);
     expect(reply.json()).toEqual({ code: 'too-large', message: 'The body is larger than 1048576 bytes.' });

@@ -5,15 +5,9 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
-const setups: readonly Setup[] = [
-  { kind: 'node', variant: 'A' },
-  { kind: 'workerd', variant: 'A' },
-  ...hostsOf('zoe-2017.12'),
-];
-
-onHosts(setups, (host) => {
+onHosts([...hostsOf('A'), ...hostsOf('zoe-2017.12')], (host) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
 
