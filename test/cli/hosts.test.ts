@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { registeredHost, ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { registeredHost, ScriptedAgent } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine } from '../support/clients/command-line.ts';
 import { HostClient } from '../support/clients/host-client.ts';
@@ -24,8 +24,7 @@ onHosts(onEach('B', 'A'), (host) => {
   };
   const runOn = async (agent: ScriptedAgent, label: string) => {
     const id = await api.submit(application(service({ labels: [label] })));
-    await agent.report(...(await agent.assigned(id)).map(seen.running));
-    await api.waitFor(id, 'running');
+    await agent.runs(id);
     return id;
   };
 

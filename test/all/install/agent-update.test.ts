@@ -58,8 +58,7 @@ beforeAll(async () => {
   agent = startAgent();
   cli = new CommandLine(await scratchFolder('berth-home-'));
   await cli.logIn(berth.url, PASSWORD);
-  execution = await berth.api.submit(application(script('sleep 1000')));
-  await berth.api.waitFor(execution, 'running');
+  execution = await berth.api.run(application(script('sleep 1000')));
 });
 afterAll(async () => {
   if (execution) await berth.api.terminate(execution);

@@ -46,7 +46,6 @@ onHosts(eitherGroup, (host, { variant }) => {
     await agent.report(...(await agent.assigned(id, essential)).map(seen.running));
     const all = services.reduce((sum, { total_count }) => sum + total_count, 0);
     await agent.report(...(await agent.assigned(id, all)).map(seen.running));
-    await api.waitFor(id, 'running');
     return id;
   }
 

@@ -1,6 +1,6 @@
 /** The page before an endpoint to which browsers send cookies of Berth. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
@@ -28,8 +28,7 @@ onHosts(hosts, (host) => {
       port('Far', 81, 'http://far.example/{ip_port}'),
     ];
     id = await ann.submit(application(service({ ports })));
-    await agent.report(...(await agent.assigned(id, 1)).map(seen.running));
-    await ann.waitFor(id, 'running');
+    await agent.runs(id);
   });
   afterAll(() => agent.close());
 

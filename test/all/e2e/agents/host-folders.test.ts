@@ -79,8 +79,7 @@ const attack = () =>
     proof: 'secret',
     tries: TRIES,
     start: async (container) => {
-      const id = await berth.api.submit(application(serviceOf(container)));
-      await berth.api.waitFor(id, 'running', START_MS);
+      const id = await berth.api.run(application(serviceOf(container)), START_MS);
       return () => berth.api.terminate(id);
     },
     run: async (container) => {
@@ -145,8 +144,7 @@ test('P113, P115: an agent that cannot pin folders refuses one whose parent a co
   const volume = (path: string) => ({ name: 'in', path, read_only: false });
   const mounting = (path: string, text = 'test -d /mnt/in') =>
     application(script(text, { volumes: [volume(path)] }));
-  const writer = await api.submit(mounting(root, 'sleep 1000'));
-  await api.waitFor(writer, 'running', START_MS);
+  const writer = await api.run(mounting(root, 'sleep 1000'), START_MS);
   const refused = await api.waitFor(await api.submit(mounting(`${root}/swapped`)), 'error', START_MS);
   expect(refused.error_message).toContain(
     `volume in: a container could exchange the folder ${root}/swapped: it must be mounted when no other container can write to ${root}`,
@@ -154,11 +152,9 @@ test('P113, P115: an agent that cannot pin folders refuses one whose parent a co
   await eventually(async () => {
     const { conditions } = await api.host(host);
     const text = expect.stringContaining('SYS_PTRACE');
-    expect(conditions).toContainEqual({ kind: 'unpinned-folders', text });
-    return true;
+    return expect(conditions).toContainEqual({ kind: 'unpinned-folders', text });
   });
   await api.waitFor(await api.submit(mounting(root)), 'terminated', START_MS);
-  await api.terminate(writer);
-  await api.waitFor(writer, 'terminated');
+  await api.end(writer);
   await api.waitFor(await api.submit(mounting(`${root}/swapped`)), 'terminated', START_MS);
 });

@@ -29,8 +29,7 @@ afterAll(async () => {
 });
 
 test('P318, P319: a copied data folder on another engine, and another DOCKER_HOST, end nothing of the host', async () => {
-  const id = await berth.api.submit(application(script('sleep 10000')));
-  await berth.api.waitFor(id, 'running');
+  const id = await berth.api.run(application(script('sleep 10000')));
   const isRunning = async () => {
     expect((await berth.api.execution(id)).status).toBe('running');
     expect((await berth.containersOf(id)).map(({ State }) => State)).toEqual(['running']);

@@ -73,8 +73,7 @@ test('P224, H582: a container reads files with secrets from memory, also after r
 
 test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', async () => {
   const { api } = berth;
-  const id = await api.submit(application(script('trap "" TERM; while true; do sleep 1; done')));
-  await api.waitFor(id, 'running');
+  const id = await api.run(application(script('trap "" TERM; while true; do sleep 1; done')));
   const sinceS = Date.now() / 1_000;
   await api.terminate(id);
   expect((await api.execution(id)).status).toBe('cleaning up');
