@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { AuditEntry } from '../../../client/api-types.ts';
 import { CommandLine } from '../../support/clients/command-line.ts';
-import { basic, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
 import {
   ADMIN_PASSWORD,
   allRows,
@@ -122,8 +122,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
     expect([await isLoggedIn(before), await isLoggedIn()]).toEqual([false, true]);
     for (const groups of [[], ['other'], undefined, { staff: true }]) {
       account('erin', { groups });
-      const page = await new Visitor().signOn(berth());
-      expect([page.status, page.text]).toEqual([403, expect.stringContaining('none of the groups')]);
+      await expectAnswer(new Visitor().signOn(berth()), 403, 'none of the groups');
     }
     visitor = new Visitor();
     await signedOn('erin', { groups: 'staff' });
@@ -148,8 +147,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
 
   test('H534: a refusal at the provider is told', async () => {
     provider.next = null;
-    const page = await visitor.signOn(berth());
-    expect([page.status, page.text]).toEqual([401, expect.stringContaining('(access_denied)')]);
+    await expectAnswer(visitor.signOn(berth()), 401, '(access_denied)');
   });
 
   test('H535: the callback works once, in the browser that began, with its state', async () => {
@@ -297,8 +295,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
     const user = await userNamed('leo');
     for (const change of [{ enabled: false }, { enabled: true, auth_source: 'internal' }]) {
       await admin.post(`${NATIVE}/user/${user?.id}`, change);
-      const page = await new Visitor().signOn(berth());
-      expect([page.status, page.text]).toEqual([403, expect.stringContaining('disabled, or no longer')]);
+      await expectAnswer(new Visitor().signOn(berth()), 403, 'disabled, or no longer');
     }
     expect(await isLoggedIn()).toBe(false);
   });
@@ -314,8 +311,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
     ]);
     expect(seen.text).toContain('Log out of Example');
     expect(await isLoggedIn()).toBe(false);
-    const there = await visitor.open(url);
-    expect([there.status, there.text]).toEqual([200, expect.stringContaining('sign-out')]);
+    await expectAnswer(visitor.open(url), 200, 'sign-out');
   });
 
   test('H539: sign-ons that are begun leave nothing behind, and ask the provider nothing', async () => {
@@ -373,8 +369,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
     const callback = `${berth()}/login/oidc/callback?code=a&state=${state}`;
     const back = await kept.open(callback, { headers });
     expect([back.status, back.text]).toEqual([401, why]);
-    const blocked = await new Visitor().open(callback);
-    expect([blocked.status, blocked.text]).toEqual([401, expect.stringContaining('Allow cookies for')]);
+    await expectAnswer(new Visitor().open(callback), 401, 'Allow cookies for');
     const willing = new Visitor();
     await willing.open(`${berth()}/login`);
     expect((await willing.open(link, { headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(303);
@@ -385,8 +380,7 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
 
   /** Allows a login of the command line, as the page that `berth login --browser` prints does. */
   const allow = async (page: string, who = visitor): Promise<string> => {
-    const asked = await who.open(page);
-    expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Allow it only if')]);
+    await expectAnswer(who.open(page), 200, 'Allow it only if');
     const body = new URLSearchParams(new URL(page).searchParams);
     const seen = await who.open(`${berth()}/account/command-line`, { method: 'POST', body });
     return /^0; url=(.*)$/.exec(seen.headers.get('refresh') ?? '')?.[1] ?? '';

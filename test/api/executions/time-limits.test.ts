@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, NATIVE } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
@@ -41,8 +41,7 @@ onHosts(hosts, (host) => {
 
   test.each([0, -1, 1.5, 31_536_001, '60', null])('H480: time_limit %j is 400', async (time_limit) => {
     const body = { name: 'timed', application: waiting, time_limit };
-    const reply = await admin.post('execution', body);
-    expect([reply.status, reply.text.includes('time_limit')]).toEqual([400, true]);
+    await expectAnswer(admin.post('execution', body), 400, 'time_limit');
   });
 
   test("C271, H481: a quota has a default and a longest time limit, under Berth's own path", async () => {

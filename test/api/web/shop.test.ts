@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
-import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { PAGE, shown, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { manifest, ScratchShop, zapp } from '../../support/fixtures/shops.ts';
@@ -94,8 +94,7 @@ onHosts(hosts, (host) => {
       'environment:"><b>': 'x',
     };
     const refused = await admin.post('/shop/elastic-batch-0', order);
-    expect(refused.status).toBe(400);
-    expect(refused.text).toMatch(/id="service_count:worker-problem">must be at most 16</);
+    await expectAnswer(refused, 400, /id="service_count:worker-problem">must be at most 16</);
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
     // A fold that contains a problem is open.
     expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
@@ -130,8 +129,7 @@ onHosts(hosts, (host) => {
   test('W76: Check placement starts nothing and keeps what was typed', async () => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const checked = await admin.post('/shop/elastic-batch-0', order);
-    expect(checked.status).toBe(200);
-    expect(checked.text).toContain('Placement check');
+    await expectAnswer(checked, 200, 'Placement check');
     expect(valuesOf(checked)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
