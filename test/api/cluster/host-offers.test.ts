@@ -28,8 +28,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(agent.assignments.size).toBe(0);
     expect(agent.all('welcome')[0]?.pending).toContain(`labels plain ${label}`);
 
-    const other = await api.http.post(`host/${found.id}`, { accept: { ...pending, cores: 8 } });
-    expect(other.status).toBe(409);
+    expect((await api.http.post(`host/${found.id}`, { accept: { ...pending, cores: 8 } })).status).toBe(409);
     await hosts.change(found.id, { accept: pending });
     const one = await agent.runs(id);
     expect(await hosts.named(name)).toMatchObject({
