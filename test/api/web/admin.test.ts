@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient, type Fields, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { expectAnswer, NATIVE } from '../../support/clients/http-client.ts';
@@ -20,10 +20,7 @@ const newName = (prefix: string) => `${prefix}${++names}`;
 
 onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
-  let admin: WebClient;
-  beforeAll(async () => {
-    admin = await WebClient.logIn(host);
-  });
+  const admin = WebClient.ofAdmin(host);
 
   /** The fields of the form of a new user. */
   const userForm = (fields: Record<string, string> = {}) => ({

@@ -23,11 +23,10 @@ onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
   const api = new ApiClient(host);
   const VIEWER = 'viewer';
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
   let viewer: WebClient;
   let plain: WebClient;
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     const role_id = await accounts.create('role', {
       name: VIEWER,
       can_access_api: true,

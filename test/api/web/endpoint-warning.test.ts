@@ -14,12 +14,11 @@ const port = (name: string, port_number: number, url_template: string) => ({
 
 onHosts(hosts, (host) => {
   const ann = new ApiClient(host, 'ann', 'secret words');
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
   let agent: ScriptedAgent;
   let id: number;
 
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     await new AccountClient(host).addUser('ann');
     agent = await ScriptedAgent.join(host(), { facts: { address: '127.0.0.1' } });
     const ports = [

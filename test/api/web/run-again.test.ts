@@ -12,10 +12,9 @@ const NASTY = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 onHostsWith({ BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') }, hosts, (host) => {
   const api = new ApiClient(host);
   const ann = new ApiClient(host, 'ann', 'secret words');
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
 
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     await new AccountClient(host).addUser('ann');
     // Each has values of these names, and the description has the names only.
     for (const { http } of [api, ann]) {

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { basic, expectAnswer, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { PAGE, shown, WebClient } from '../../support/clients/web-client.ts';
@@ -16,10 +16,7 @@ const valuesOf = ({ text }: Reply): Record<string, string | undefined> =>
 
 onHosts(hosts, (host) => {
   const api = () => new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
-  let admin: WebClient;
-  beforeAll(async () => {
-    admin = await WebClient.logIn(host);
-  });
+  const admin = WebClient.ofAdmin(host);
 
   test('W73: the shop shows its applications by category, with logo, name and summary', async () => {
     const { status, text } = await admin.get('/shop');

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, expectAnswer, HttpClient, type Reply } from '../../support/clients/http-client.ts';
@@ -28,10 +28,7 @@ const simple = (fields: Record<string, string> = {}) => ({
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);
   const accounts = new AccountClient(host);
-  let admin: WebClient;
-  beforeAll(async () => {
-    admin = await WebClient.logIn(host);
-  });
+  const admin = WebClient.ofAdmin(host);
 
   test('W9, W40: a description is submitted as it is, and the response leads to its execution', async () => {
     const described = { ...waiting, name: 'as-it-is' };
