@@ -15,9 +15,11 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   const reasonOf = (reply: Reply) => (isLater ? reply.reason : reply.json().message);
-  const submit = async (described: object): Promise<number> =>
-    (await admin.post('execution', { name: 'x', application: described })).json<{ execution_id: number }>()
-      .execution_id;
+  const submit = async (described: object, client = admin): Promise<number> => {
+    const reply = await client.post('execution', { name: 'x', application: described });
+    expect(reply.status).toBe(201);
+    return reply.json<{ execution_id: number }>().execution_id;
+  };
 
   test("H630: another platform's API has no secrets at its paths; Berth's own path does", async () => {
     for (const kind of ['secret', 'file']) {
@@ -81,9 +83,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
-    const submitted = await admin.post('execution', { name: 'x', application: waiting });
-    expect(submitted.status).toBe(201);
-    const { execution_id } = submitted.json<{ execution_id: number }>();
+    const execution_id = await submit(waiting);
     expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
     expect(await admin.delete(`execution/delete/${execution_id}`)).toMatchObject({ status: 204, text: '' });
     if (!isLater) return;
@@ -198,8 +198,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const { id, cookie, client } = await withSession('dora');
     expect(cookie).toContain('Max-Age=2592000');
     await writeRow(host(), 'UPDATE sessions SET full_until_ms = 1 WHERE user_id = ?', [Number(id)]);
-    const made = await client.post('execution', { name: 'late', application: waiting });
-    const { execution_id } = made.json<{ execution_id: number }>();
+    const execution_id = await submit(waiting, client);
     const { services } = (await client.get(`execution/${execution_id}`)).json<{ services: number[] }>();
     expect((await client.get(`service/${services[0]}`)).status).toBe(200);
     expect((await client.delete(`execution/${execution_id}`)).status).toBe(204);
@@ -217,8 +216,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const { id, client } = await withSession('erika');
     await using agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
     const described = application(service({ labels: ['ends'] }));
-    const made = await client.post('execution', { name: 'x', application: described });
-    const one = await agent.runs(made.json<{ execution_id: number }>().execution_id);
+    const one = await agent.runs(await submit(described, client));
     const stream = await client.open('GET', `service/logs/${one.service}`);
     const received = text(stream);
     await (await agent.log(one.service)).write('2026-11-21 10:00:00 cut in the mid');
@@ -268,11 +266,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   test('H166: filters of the list are read as the earlier platform does', async () => {
     await addUser(host(), 'carol', 'secret words', 'user');
     const carol = anonymous.with(basic('carol', 'secret words'));
-    const made = await carol.post('execution', {
-      name: 'filtered',
-      application: waiting,
-    });
-    const { execution_id: id } = made.json<{ execution_id: number }>();
+    const id = await submit(waiting, carol);
     const { time_submit: at } = (await carol.get(`execution/${id}`)).json<{ time_submit: number }>();
     const idsOf = async (client: HttpClient, query: string) => {
       const reply = await client.get(`execution?${query}`);
@@ -319,9 +313,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect(
       (await anonymous.post('zapp_validate', isLater ? described : { application: described })).status,
     ).toBe(200);
-    const made = await admin.post('execution', { name: 'of-zoe', application: described });
-    expect(made.status).toBe(201);
-    const { execution_id: id } = made.json<{ execution_id: number }>();
+    const id = await submit(described);
     type Shown = { services: number[]; description: { services: { command: string }[] } };
     const execution = (await admin.get(`execution/${id}`)).json<Shown>();
     expect(execution.description.services[0]?.command).toBe("awk '{print}' '{user_name}'");

@@ -105,10 +105,7 @@ onHosts(hosts, (host) => {
 
   test('W81, W168: waiting executions are shown with their reasons, once for all that have the same, but unnamed to users who may not see them', async () => {
     const execution = newName('waits');
-    const submit = async () => {
-      const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
-      return reply.json<{ execution_id: number }>().execution_id;
-    };
+    const submit = () => new ApiClient(host, 'plain', 'secret words').submit(large(), execution);
     const ids = [await submit(), await submit(), await submit()];
     const [all, veiled] = [await admin.get('/cluster'), await viewer.get('/cluster')];
     expect(all.text).toContain(execution);
