@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { downloadBundle } from '../../../agent/update/download.ts';
 import { Updater } from '../../../agent/update/updater.ts';
 import { isLoopback } from '../../../control-plane/http/install.ts';
@@ -17,6 +17,7 @@ import { hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 
@@ -71,8 +72,7 @@ onHosts(hosts, (host) => {
   });
 
   test('H261: the bundle is one file that runs alone, with its version and the licences of its contents', async () => {
-    const folder = await scratchFolder('berth-bundle-');
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await testFolder();
     const bundle = await textOf('berth-agent.mjs');
     const { version, dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
     expect(bundle.slice(0, bundle.indexOf('\n'))).toMatch(
@@ -164,8 +164,7 @@ onHostsWith({ BERTH_AGENT_RELEASE: await signedAgent() }, hosts, (host) => {
     const update = await eventually(() => agent.all('update')[0]);
     await agent.close();
 
-    const folder = await scratchFolder('berth-updated-');
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await testFolder();
     const updater = new Updater({
       terms: {
         ...{ isAllowed: true, releaseKey: served.key, version: '0.1.0' },

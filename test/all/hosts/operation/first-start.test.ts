@@ -1,16 +1,14 @@
 /** The first start on an empty database, and its password. */
-import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { basic, HttpClient } from '../../../support/clients/http-client.ts';
 import { sourcePath, startProgram } from '../../../support/hosts/process.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { serving } from '../../../support/tools/serving.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 /** Returns how to start control planes on one new folder. */
 async function starter() {
-  const folder = await scratchFolder('berth-first-');
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await testFolder();
   return (settings: Record<string, string>) => {
     const env = { BERTH_PORT: '0', BERTH_DATA_DIR: folder, BERTH_LOCAL_AGENT: 'off', ...settings };
     const program = startProgram([sourcePath('control-plane/node.ts')], { env });
@@ -19,16 +17,9 @@ async function starter() {
   };
 }
 
-async function occupiedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
 test('H323: a start that finds its port in use makes no password, and the next start prints one that works', async () => {
   const start = await starter();
-  const port = await occupiedPort();
+  const port = await serving(createServer());
   const failed = start({ BERTH_PORT: String(port) });
   expect(await failed.waitForEnd()).toBe(1);
   expect(failed.output).toContain(`port ${port} is in use`);
