@@ -219,8 +219,6 @@ test('L16: a program has the arguments and the exit code of its own', async () =
   const backup = berth(20, ['backup', '--none'], { BERTH_DATA_DIR: join(folder, 'nothing') });
   expect(await backup.waitForEnd()).toBe(1);
   const version = berth(20, ['--version']);
-  expect([await version.waitForEnd(), version.output]).toEqual([
-    0,
-    expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
-  ]);
+  expect(await version.waitForEnd()).toBe(0);
+  expect(version.output).toMatch(/^\d+\.\d+\.\d+\n$/);
 });

@@ -39,10 +39,8 @@ onHosts([...hosts, ...hostsOf('zoe-2018.12')], (host, { variant }) => {
       const id = await added(name, role);
       const cookie = await withCookie(name);
       const reply = await cookie.post(`user/${id}`, { password: NEW });
-      expect([reply.status, messageOf(reply)]).toEqual([
-        variant === 'B' ? 403 : 401,
-        expect.stringContaining('current_password'),
-      ]);
+      expect(reply.status).toBe(variant === 'B' ? 403 : 401);
+      expect(messageOf(reply)).toContain('current_password');
       expect([await logIn(name), await logIn(name, NEW)]).toEqual([200, 401]);
       const { status } = await cookie.post(`user/${id}`, { password: NEW, current_password: OLD });
       expect(status).toBe(changedIn(variant));
@@ -117,10 +115,8 @@ onHosts([...hosts, ...hostsOf('zoe-2018.12')], (host, { variant }) => {
 
     test('H322: an empty password and one that is the new name are refused, one of ten characters is not, and one that exists stays valid', async () => {
       const reply = await admin.post(`user/${id}`, { password: '' });
-      expect([reply.status, messageOf(reply)]).toEqual([
-        400,
-        expect.stringContaining('must have at least 10 characters, not 0'),
-      ]);
+      expect(reply.status).toBe(400);
+      expect(messageOf(reply)).toContain('must have at least 10 characters, not 0');
       const changes = { username: 'a-longer-name', password: 'A-Longer-Name' };
       expect((await admin.post(`user/${id}`, changes)).status).toBe(400);
       expect(await logIn(name)).toBe(200);

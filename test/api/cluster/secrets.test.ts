@@ -256,10 +256,8 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     for (let n = 0; n < 20; n++) replies.push(await fetched(one, { from: 'greedy' }));
     expect(replies[0]?.status).toBe(200);
     const excess = replies.find(({ status }) => status !== 200);
-    expect([excess?.status, excess?.text]).toEqual([
-      429,
-      expect.stringContaining('BERTH_LIMITS.hostSecretBytes'),
-    ]);
+    expect(excess?.status).toBe(429);
+    expect(excess?.text).toContain('BERTH_LIMITS.hostSecretBytes');
     expect(Number(excess?.headers['retry-after'])).toBeGreaterThan(0);
     expect(host().output()).toContain('"event":"agent.too-many-secrets"');
     const others = await started(user, [['A', '{secret#LONG}']]);

@@ -103,10 +103,8 @@ test('P192: a standby refuses agents with 503 and its reason, whatever they send
   await db.close();
   const body = { deployment: 'test', name: 'three', publicKey: newAgentKey().publicKey };
   const registration = await askToRegister({ url: waiting.url() }, token, body);
-  expect([registration.status, await registration.text()]).toEqual([
-    503,
-    expect.stringContaining('This control plane is a standby'),
-  ]);
+  expect(registration.status).toBe(503);
+  expect(await registration.text()).toContain('This control plane is a standby');
   for (const authorization of [proofOf(id, 'test', key), 'Bearer nonsense']) {
     const response = await refusalOf(waiting.url(), authorization);
     expect(response.status).toBe(503);
