@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { NewPersonalToken, PersonalToken } from '../../../client/api-types.ts';
 import { basic, expectAnswer, HttpClient, NATIVE } from '../../support/clients/http-client.ts';
-import { WebClient } from '../../support/clients/web-client.ts';
+import { PAGE, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser, type RoleName } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, allRows, onEach, onHostsWith } from '../../support/hosts/hosts.ts';
@@ -124,15 +124,11 @@ onHostsWith(SETTINGS, onEach('zoe-2018.12', 'A'), (host) => {
     expect(await statusOf(bearing(token), 'DELETE', `token/${first?.id}`)).toBe(403);
     const own = { password: 'another password', current_password: PASSWORD };
     expect(await statusOf(bearing(token), 'POST', `user/${id}`, own)).toBe(403);
-    expect(
-      await statusOf(cookie, 'POST', `user/${id}`, { password: token, current_password: PASSWORD }),
-    ).toBe(400);
+    const asPassword = { ...own, password: token };
+    expect(await statusOf(cookie, 'POST', `user/${id}`, asPassword)).toBe(400);
     // The form of the login takes passwords only.
     const form = `username=${name}&password=${encodeURIComponent(token)}`;
-    const page = anonymous.with({
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'text/html',
-    });
+    const page = anonymous.with({ 'content-type': 'application/x-www-form-urlencoded', ...PAGE });
     const { headers } = await page.send('POST', '/login', form);
     expect(String(headers['set-cookie'])).not.toContain('berth_session');
   });

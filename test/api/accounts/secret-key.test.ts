@@ -28,9 +28,8 @@ test('H779: with the embedded database secrets can be set at once, and are read 
   expect(await readFile(file, 'utf8')).toBe(key);
   const encrypted = await http.post('secret/encrypt', {});
   expect(encrypted.json()).toMatchObject({ unreadable: 0 });
-  expect((await (await WebClient.logIn(() => host)).get('/account/secrets')).text).toContain(
-    'name="secret_value"',
-  );
+  const { text } = await (await WebClient.logIn(() => host)).get('/account/secrets');
+  expect(text).toContain('name="secret_value"');
 });
 
 test('H581: without a key the page has no form whose value would be lost, and says what an operator sets', async () => {

@@ -103,9 +103,8 @@ onHostsWith(ofSizes, hosts, (host) => {
       429,
       'The texts of its 3 instances (command, environment and so on) have about 1.1 MiB in all, and those of an execution may have 1.0 MiB. Put them into a volume, or ask an administrator to raise BERTH_LIMITS.textBytesPerExecution.',
     );
-    expect((await alice.http.post('execution/explain', { name: 'run', application: large })).status).toBe(
-      429,
-    );
+    const body = { name: 'run', application: large };
+    expect((await alice.http.post('execution/explain', body)).status).toBe(429);
   });
 
   test('C173, H361: the explanation says why an instance with long texts counts as more', async () => {

@@ -40,9 +40,8 @@ onHosts(eitherGroup, (host, { kind, variant }) => {
     const reply = await api.http.send('POST', 'app_validate', body);
     expect(reply.status, reply.text).toBe(400);
     expect(reply.json()).toMatchObject({ message: expect.stringMatching(/\S/) });
-    expect((await api.http.send('POST', 'execution', `{"name":"test","application":${body}}`)).status).toBe(
-      400,
-    );
+    const submission = `{"name":"test","application":${body}}`;
+    expect((await api.http.send('POST', 'execution', submission)).status).toBe(400);
   });
 
   test('H190: the last value of a key that is given twice counts', async () => {

@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { decodeFrame, FrameSplitter } from '../../../control-plane/core/streams/log-frames.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
@@ -50,8 +51,7 @@ onHosts([...hostsOf('A'), ...hostsOf('zoe-2017.12')], (host) => {
   test("H658: under Berth's own path the last hour of a host is there for those who may see its page", async () => {
     await using agent = await ScriptedAgent.join(host(), { facts: { name: 'measured' } });
     await agent.use({ memoryBytes: 3 * 2 ** 30, cores: 0.25 });
-    const hosts = (await admin.get('host')).json<Record<number, { id: number; name: string }>>();
-    const id = Object.values(hosts).find(({ name }) => name === 'measured')?.id;
+    const { id } = await new ApiClient(host).host('measured');
     const path = `/native/api/0.7/host/${id}/usage`;
     const usage = (await admin.get(path)).json<{ samples: object[] }>();
     expect(usage).toEqual({

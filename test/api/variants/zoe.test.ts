@@ -15,6 +15,8 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   const reasonOf = (reply: Reply) => (isLater ? reply.reason : reply.json().message);
+  const validate = (described: object) =>
+    anonymous.post('zapp_validate', isLater ? described : { application: described });
   const submit = async (described: object, client = admin): Promise<number> => {
     const reply = await client.post('execution', { name: 'x', application: described });
     expect(reply.status).toBe(201);
@@ -96,7 +98,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
     const described = application(service());
-    const valid = await anonymous.post('zapp_validate', isLater ? described : { application: described });
+    const valid = await validate(described);
     expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
     expect((await anonymous.post('app_validate', described)).status).toBe(404);
   });
@@ -310,9 +312,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
         },
       ],
     };
-    expect(
-      (await anonymous.post('zapp_validate', isLater ? described : { application: described })).status,
-    ).toBe(200);
+    expect((await validate(described)).status).toBe(200);
     const id = await submit(described);
     type Shown = { services: number[]; description: { services: { command: string }[] } };
     const execution = (await admin.get(`execution/${id}`)).json<Shown>();

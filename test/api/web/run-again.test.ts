@@ -63,9 +63,8 @@ onHostsWith({ BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') }, hosts
     reviewed(start);
     reviewed(await admin.get(`/start?by=description&from=${id}`));
     const checked = { name: '', description: JSON.stringify(theirs), action: 'explain' };
-    expect((await admin.post(`/start?by=description&from=${id}`, checked)).text).toContain(
-      'ann has described this',
-    );
+    const { text } = await admin.post(`/start?by=description&from=${id}`, checked);
+    expect(text).toContain('ann has described this');
     const sent = await admin.post(`/executions/${id}/again`, { confirmed: 'yes' });
     const next = Number(/^\/executions\/(\d+)$/.exec(sent.headers.location ?? '')?.[1]);
     expect((await api.execution(next)).description).toEqual((await api.execution(id)).description);

@@ -114,10 +114,7 @@ test('P180: a host that dies while gateway and coordinator sleep is lost in time
     await living.pulse();
     return countOf('gateway.silent') > 0;
   }, 2_000 * LOST_AFTER_S);
-  const stateIs = async (name: string, state: string) => {
-    const hosts = (await api.http.get(`host?name=${name}`)).json<Record<string, { state: string }>>();
-    return Object.values(hosts)[0]?.state === state;
-  };
+  const stateIs = async (name: string, state: string) => (await api.host(name)).state === state;
   await eventually(() => stateIs('dying', 'lost'));
   expect(await stateIs('living', 'ready')).toBe(true);
   expect(stateOf(living)).toEqual(UNDISTURBED);
