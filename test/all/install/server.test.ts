@@ -11,7 +11,7 @@ import { testEngine } from '../../support/engines/engine.ts';
 import { SystemdMachine } from '../../support/engines/systemd-machine.ts';
 import { thisRelease } from '../../support/releases/this-release.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { suiteFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 /** It has whatever a settings file might spoil. */
@@ -23,12 +23,11 @@ const [PROGRAM, DATA] = ['/opt/berth/server', '/var/lib/berth-server'];
 // An installation copies 250 MB.
 vi.setConfig({ testTimeout: 300_000 });
 
-let folder: string;
+const folder = suiteFolder();
 let prefix: string;
 let machine: SystemdMachine;
 
 beforeAll(async () => {
-  folder = await scratchFolder('berth-server-install-');
   ({ prefix } = await thisRelease());
   // The package of a newer version, as npm installs it.
   await run('cp', ['-al', prefix, join(folder, 'newer')]);
@@ -42,10 +41,7 @@ beforeAll(async () => {
     '/mnt/node': process.execPath,
   });
 }, 300_000);
-afterAll(async () => {
-  await machine?.remove();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => machine?.remove());
 
 /** `berth server install`, of the package at `prefix`. */
 const install = (options: string[] = [], env: string[] = [], prefix = '/mnt/berth') =>

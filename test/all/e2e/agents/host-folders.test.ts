@@ -1,6 +1,6 @@
 /** Host folders of containers under an agent as hosts run it: by its systemd unit, and as an image. */
 import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type AttackContainer, swapFolders } from '../../../support/attacks/folder-swap.ts';
@@ -11,7 +11,7 @@ import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { startCommand } from '../../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 /** More tries by SWAP_TRIES=1000. */
@@ -29,17 +29,14 @@ beforeAll(async () => {
 });
 afterAll(() => berth.close());
 beforeEach(async () => {
-  base = await scratchFolder('berth-volumes-');
+  base = await testFolder();
   root = `${base}/root`;
   await mkdir(`${root}/swapped`, { recursive: true });
   await writeFile(`${root}/swapped/inside`, '');
   await mkdir(`${base}/outside`);
   await writeFile(`${base}/outside/secret`, '');
 });
-afterEach(async () => {
-  await berth.api.endAll();
-  await rm(base, { recursive: true });
-});
+afterEach(() => berth.api.endAll());
 
 /**
  * Installs the agent by its script and starts it under the unit, as changed, for the current test. Resolves

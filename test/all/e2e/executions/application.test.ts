@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   checkSecretEnvironment,
@@ -8,14 +8,13 @@ import {
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let berth: Berth;
-let workspaces: string;
+const workspaces = suiteFolder();
 const secrets = secretSettings();
 
 beforeAll(async () => {
-  workspaces = await scratchFolder('berth-workspaces-');
   await mkdir(`${workspaces}/admin`);
   const env = { ...secrets, BERTH_AGENT_WORKSPACE_ROOT: workspaces };
   berth = await startBerth({ deployment: 'e2e-application', env });
@@ -24,7 +23,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await berth.close();
-  await rm(workspaces, { recursive: true, force: true });
 });
 
 test('C24: a container has the whole environment, with the variables of the description replaced', async () => {

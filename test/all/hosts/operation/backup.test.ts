@@ -8,20 +8,16 @@ import { HttpClient } from '../../../support/clients/http-client.ts';
 import { openDatabase } from '../../../support/hosts/databases.ts';
 import { type Host, startHost } from '../../../support/hosts/hosts.ts';
 import { programPath, startCommand, startProgram } from '../../../support/hosts/process.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let host: Host;
-let folder: string;
+const folder = suiteFolder();
 const api = new ApiClient(() => host);
 
 beforeAll(async () => {
   host = await startHost({ kind: 'node', variant: 'B' });
-  folder = await scratchFolder('berth-backup-');
 });
-afterAll(async () => {
-  await host.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => host.stop());
 
 async function run(command: 'backup' | 'restore', args: string[], env: Record<string, string> = {}) {
   const program = startProgram([`control-plane/${command}.ts`, ...args], {
