@@ -9,6 +9,7 @@ import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
 import { onHosts } from '../support/hosts/hosts.ts';
 import { eventually } from '../support/tools/eventually.ts';
+import { serving } from '../support/tools/serving.ts';
 
 onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   const api = new ApiClient(host);
@@ -39,9 +40,7 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
   });
 
   test('L54: a control plane that never answers delays nobody, and no failure says a word', async () => {
-    const silent = createServer(() => {}).listen(0, '127.0.0.1');
-    await new Promise((done) => silent.once('listening', done));
-    const { port } = silent.address() as { port: number };
+    const port = await serving(createServer(() => {}));
     const urls = [`http://127.0.0.1:${port}`, 'http://127.0.0.1:1', 'no address'];
     for (const BERTH_URL of urls) {
       expect(await new CommandLine(berth.home, { BERTH_URL }).outOf(['complete', '--', 'stop', ''])).toBe('');
@@ -50,7 +49,6 @@ onHosts([{ kind: 'node', variant: 'B' }], (host) => {
     await writeFile(damaged, '');
     const line = new CommandLine(berth.home, { XDG_CONFIG_HOME: damaged });
     expect(await line.outOf(['complete', '--', 'stop', ''])).toBe('');
-    silent.close();
   });
 
   test('L55: at most 200 names are offered, and none that a shell would have to quote', async () => {

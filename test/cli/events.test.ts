@@ -45,7 +45,6 @@ onHosts(hosts, (host) => {
     await agent.close();
     await all.next('host', { name: 'line-events', state: 'disconnected' });
     const expected = all.received.map(({ event, data }) => ({ event, ...data }));
-    all.close();
     await eventually(() => events().length >= expected.length);
     expect(events()).toEqual(expected);
     expect(events()[0]).toEqual({ event: 'hello' });

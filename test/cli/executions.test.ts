@@ -60,7 +60,6 @@ onHosts(onEach('B', 'A'), (host) => {
   test('L20: get shows an execution with its services', async () => {
     const id = await submit();
     await running(id);
-    await api.waitFor(id, 'running');
     const text = await outOf(['get', String(id)]);
     expect(text).toMatch(new RegExp(`^Execution +${id} +test-application\nStatus +running\n`));
     expect(text).toMatch(/\nSERVICE +NAME +STATUS +CONTAINER +ADDRESS +DETAIL\n\d+ +main0? +active +started/);

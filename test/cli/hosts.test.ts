@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { registeredHost, ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { registeredHost, ScriptedAgent } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine } from '../support/clients/command-line.ts';
 import { HostClient } from '../support/clients/host-client.ts';
@@ -19,15 +19,12 @@ onHosts(onEach('B', 'A'), (host) => {
     const name = `line-${++names}`;
     const facts = { name, cores: 4, memoryBytes: 8 * GIB, labels: [name] };
     const agent = await ScriptedAgent.join(host(), { facts });
-    onTestFinished(async () => {
-      if (agent.closeCode === undefined) await agent.close();
-    });
+    onTestFinished(() => agent.close());
     return { agent, name, id: (await hosts.named(name)).id };
   };
   const runOn = async (agent: ScriptedAgent, label: string) => {
     const id = await api.submit(application(service({ labels: [label] })));
-    await agent.report(...(await agent.assigned(id)).map(seen.running));
-    await api.waitFor(id, 'running');
+    await agent.runs(id);
     return id;
   };
 
@@ -112,9 +109,8 @@ onHosts(onEach('B', 'A'), (host) => {
     );
     const token = await outOf('host', 'token', '--name', name, '--labels', 'gpu,ssd', '-q');
     await registeredHost(host(), name, token.trim());
-    const agent = await ScriptedAgent.join(host(), { facts: { name } });
+    await (await ScriptedAgent.join(host(), { facts: { name } })).close();
     expect((await hosts.named(name)).admin_labels).toEqual(['gpu', 'ssd']);
-    await agent.close();
     const answer = { token: expect.any(String), expires_at: expect.any(Number) };
     expect(await berth.json(['host', 'token'])).toMatchObject(answer);
   });

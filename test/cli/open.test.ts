@@ -29,7 +29,6 @@ onHosts(onEach('B', 'A'), (host) => {
     const services = ports.map((of, n) => service({ name: `svc${n}`, monitor: n === 0, ports: of }));
     const id = await api.submit(application(...services));
     await agent.report(...(await agent.assigned(id, ports.length)).map(seen.running));
-    await api.waitFor(id, 'running');
     return id;
   };
 
@@ -60,8 +59,7 @@ onHosts(onEach('B', 'A'), (host) => {
     const facts = { name: 'shared', labels: ['shared'], address: '127.0.0.1' };
     const shared = await ScriptedAgent.join(host(), { facts });
     const id = await api.submit(application(service({ labels: ['shared'], ports: [port('Page', 89)] })));
-    await shared.report(...(await shared.assigned(id, 1)).map(seen.running));
-    await api.waitFor(id, 'running');
+    await shared.runs(id);
     const { out, err } = await berth.onTerminal(['open', String(id)]);
     expect(out + err).toContain('http://127.0.0.1:30089/\r\n');
     await shared.close();

@@ -3,11 +3,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
-import { ADMIN_PASSWORD, onHosts } from '../support/hosts/hosts.ts';
+import { ADMIN_PASSWORD, onHostsWith } from '../support/hosts/hosts.ts';
 
 const FORM = /^berth_pat_[\w-]{64}\n$/;
 
-onHosts(
+onHostsWith(
+  { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },
   [{ kind: 'node', variant: 'zoe-2018.12' }],
   (host) => {
     const berth = adminLine(host);
@@ -122,5 +123,4 @@ onHosts(
       expect((await berth.run(words)).err).toContain('There is no such host: 999999.');
     });
   },
-  { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },
 );

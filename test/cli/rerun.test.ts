@@ -4,9 +4,10 @@ import { AccountClient } from '../support/clients/account-client.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
-import { onHosts } from '../support/hosts/hosts.ts';
+import { onHostsWith } from '../support/hosts/hosts.ts';
 
-onHosts(
+onHostsWith(
+  { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },
   [{ kind: 'node', variant: 'B' }],
   (host) => {
     const api = new ApiClient(host);
@@ -38,5 +39,4 @@ onHosts(
       await api.remove(id);
     });
   },
-  { BERTH_SECRET_KEYS: Buffer.alloc(32, 7).toString('base64') },
 );

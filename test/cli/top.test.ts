@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../support/agents/scripted-agent.ts';
+import { ScriptedAgent } from '../support/agents/scripted-agent.ts';
 import { ApiClient } from '../support/clients/api-client.ts';
 import { adminLine, CommandLine } from '../support/clients/command-line.ts';
 import { application, service } from '../support/fixtures/descriptions.ts';
@@ -18,8 +18,7 @@ onHosts(onEach('B', 'A'), (host) => {
     agent = await ScriptedAgent.join(host());
     const resources = { memory: { min: GIB, max: 2 * GIB }, cores: { min: 0.5, max: null } };
     id = await api.submit(application(service({ resources })), 'of-the-test');
-    await agent.report(...(await agent.assigned(id)).map(seen.running));
-    await api.waitFor(id, 'running');
+    await agent.runs(id);
   });
   afterAll(() => agent.close());
 

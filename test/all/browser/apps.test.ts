@@ -81,8 +81,7 @@ onSites(
     const berthAt = (path = '') => `http://localhost:${port()}${path}`;
     const start = async (title: string): Promise<App> => {
       const { api } = site().berth;
-      const execution = await api.submit(shellApp(title));
-      await api.waitFor(execution, 'running');
+      const execution = await api.run(shellApp(title));
       const { services } = await api.execution(execution);
       const service = services[0] ?? 0;
       return { execution, service, origin: `http://${SHELL_APP_PORT}-${service}.apps.localhost:${port()}` };
@@ -276,8 +275,7 @@ onSites(
         const { api } = site().berth;
         const instructions = ['ENV PATH=/usr/sbin:/usr/bin', `WORKDIR ${FOLDER}`];
         await host.importImage(await ensureNotebookRoot(), NOTEBOOK_IMAGE, instructions);
-        execution = await api.submit(NOTEBOOK);
-        await api.waitFor(execution, 'running');
+        execution = await api.run(NOTEBOOK);
         const [id] = (await api.execution(execution)).services;
         origin = `http://${NOTEBOOK_PORT}-${id}.apps.localhost:${port()}`;
       }, IMAGE_MS);

@@ -30,8 +30,7 @@ const onHost = (label: string) => ({ labels: [label] });
 const seen = (execution: number, status: string): Promise<unknown> =>
   eventually(async () => {
     const [service] = await cluster.api.services(execution);
-    expect(service?.backend_status).toBe(status);
-    return true;
+    return expect(service?.backend_status).toBe(status);
   }, 60_000);
 
 /** Besides what states that the host was lost for a while (H827). */
@@ -47,13 +46,12 @@ const isCount = (text: string, atLeast: number): void => {
 test('C17, C18, H45: a host continues after its network is cut and healed, with nothing started twice and no gap in the log', async () => {
   const { api } = cluster;
   const sinceMs = Date.now();
-  const submit = (text: string) => api.submit(application(script(text, onHost('two'))));
+  const run = (text: string) => api.run(application(script(text, onHost('two'))));
   const [counting, ended, ending] = await Promise.all([
-    submit(COUNTING),
-    submit(IDLE),
-    submit('until test -e /tmp/end; do sleep 0.1; done; echo done; exit 3'),
+    run(COUNTING),
+    run(IDLE),
+    run('until test -e /tmp/end; do sleep 0.1; done; echo done; exit 3'),
   ]);
-  await Promise.all([counting, ended, ending].map((id) => api.waitFor(id, 'running')));
   const [early] = (await api.execution(counting)).services;
   const log = text(await api.openLog(Number(early)));
   log.catch(() => {});
@@ -64,8 +62,7 @@ test('C17, C18, H45: a host continues after its network is cut and healed, with 
   await two.exec((await cluster.containersOf(ending)).main0?.id, 'touch', '/tmp/end');
   await seen(counting, 'undefined');
   const waiting = await api.submit(application(script(IDLE, onHost('two'))));
-  const elsewhere = await api.submit(application(script(IDLE)));
-  await api.waitFor(elsewhere, 'running');
+  const elsewhere = await api.run(application(script(IDLE)));
   expect((await cluster.containersOf(elsewhere)).main0?.host).not.toBe('two');
   expect((await api.execution(waiting)).status).toBe('queued');
   expect(await api.explain(counting)).toMatchObject({
@@ -84,7 +81,7 @@ test('C17, C18, H45: a host continues after its network is cut and healed, with 
   expect((await api.waitFor(ending, 'error')).error_message).toBe('service main0 ended with exit code 3');
   expect(await api.logText(ending)).toBe('done\n');
   expect(await cluster.containersOf(counting)).toEqual(before);
-  await cluster.terminate(counting, waiting, elsewhere);
+  await cluster.api.end(counting, waiting, elsewhere);
   expect(await cluster.startsOf(counting, sinceMs)).toEqual([`main0-${counting}-e2e-faults`]);
   isCount(await log, 100);
   isCount(await api.logText(counting), 100);
@@ -93,15 +90,14 @@ test('C17, C18, H45: a host continues after its network is cut and healed, with 
 test('C113, C114: the containers of a killed engine end when the engine is started again, and services that may restart do', async () => {
   const { api } = cluster;
   const [monitor, worker] = await Promise.all([
-    api.submit(application(script(COUNTING, onHost('two')))),
-    api.submit(
+    api.run(application(script(COUNTING, onHost('two')))),
+    api.run(
       application(
         script(IDLE, onHost('one')),
         script(COUNTING, { name: 'worker', monitor: false, ...onHost('two') }),
       ),
     ),
   ]);
-  await Promise.all([monitor, worker].map((id) => api.waitFor(id, 'running')));
   const two = cluster.host('two');
   await two.engine.kill();
   await two.agent.waitFor(/engine\.lost/);
@@ -121,8 +117,7 @@ test('C113, C114: the containers of a killed engine end when the engine is start
   isCount(await api.logText(monitor), 0);
   await eventually(async () => {
     const { worker0 } = await cluster.containersOf(worker);
-    expect(worker0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
-    return true;
+    return expect(worker0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
   }, 60_000);
   const { main0 } = await cluster.containersOf(worker);
   expect(main0).toMatchObject({ host: 'one', state: 'running', generation: '1' });
@@ -137,5 +132,5 @@ test('C113, C114: the containers of a killed engine end when the engine is start
     60_000,
   );
   await api.waitFor(waiting, 'running');
-  await cluster.terminate(worker, waiting);
+  await cluster.api.end(worker, waiting);
 });

@@ -34,8 +34,7 @@ test('C103, P33: a host that is cut off ends its services before another host ru
 }, async () => {
   const { api } = cluster;
   await cluster.restartAgent('one', { BERTH_AGENT_LABELS: '' });
-  const id = await api.submit(application(script('exec sleep 1000', { labels: ['spare'] })));
-  await api.waitFor(id, 'running');
+  const id = await api.run(application(script('exec sleep 1000', { labels: ['spare'] })));
   expect((await cluster.containersOf(id)).main0).toMatchObject({ host: 'two', generation: '1' });
   await cluster.restartAgent('one');
 
@@ -59,5 +58,5 @@ test('C103, P33: a host that is cut off ends its services before another host ru
   expect(await runningOn('two')).toEqual([]);
   expect(await runningOn('one')).toHaveLength(1);
   expect((await api.execution(id)).status).toBe('running');
-  await cluster.terminate(id);
+  await cluster.api.end(id);
 });

@@ -41,8 +41,7 @@ test('P145, C216: a service that writes files without end is ended with the reas
   const { api } = cluster;
   const loop = 'while [ ! -e /stop ]; do date > /now || exit 9; echo here; sleep 0.1; done; exit 3';
   const kept = 'dd if=/dev/zero of=/kept bs=1M count=100';
-  const neighbour = await api.submit(application(script(`${kept}; ${loop}`)));
-  await api.waitFor(neighbour, 'running');
+  const neighbour = await api.run(application(script(`${kept}; ${loop}`)));
 
   let leastFree = DISK_BYTES;
   const watching = setInterval(async () => {

@@ -41,9 +41,9 @@ const overlays = async (): Promise<Docker.NetworkInspectInfo[]> => {
   return await cluster.host('one').docker.listNetworks({ filters });
 };
 
-/** Submits services named after the hosts' labels, one on each host. */
+/** Runs services named after the hosts' labels, one on each host. */
 const onBoth = (client: ApiClient) =>
-  client.submit(
+  client.run(
     application(
       script(SERVER, { name: 'left', labels: ['ssd'] }),
       script(SERVER, {
@@ -95,7 +95,6 @@ test('P98, P99, P211, C191: containers of a user reach each other by name across
   timeout: LIMIT_MS,
 }, async () => {
   const [mine, other] = [await onBoth(alice), await onBoth(bob)];
-  await Promise.all([mine, other].map((id) => cluster.api.waitFor(id, 'running')));
   const { left0, right0 } = await cluster.containersOf(mine);
   const { left0: foreign } = await cluster.containersOf(other);
   if (!left0 || !right0 || !foreign) throw new Error('a container is missing');
@@ -113,7 +112,7 @@ test('P98, P99, P211, C191: containers of a user reach each other by name across
   // The way out is the bridge, where the firewall applies, and not a bridge of the swarm.
   const { NetworkSettings } = await cluster.host('two').docker.getContainer(right0.id).inspect();
   expect(NetworkSettings.Networks).not.toHaveProperty('docker_gwbridge');
-  await cluster.terminate(mine, other);
+  await cluster.api.end(mine, other);
 });
 
 test('P99: overlay networks that are made at the same time have 4,093 addresses each, and no two overlap', {
@@ -130,7 +129,6 @@ test('P99: overlay networks that are made at the same time have 4,093 addresses 
 
   // An address beyond those of a network of the default size is reached from another host.
   const id = await onBoth(alice);
-  await cluster.api.waitFor(id, 'running');
   const { left0 } = await cluster.containersOf(id);
   const network = (await overlays()).find(({ Labels }) => Labels?.['berth.owner'] === 'alice');
   const last = lastAddress(network?.IPAM?.Config?.[0]?.Subnet);
@@ -146,7 +144,7 @@ test('P99: overlay networks that are made at the same time have 4,093 addresses 
   await container.start();
   expect(await problem(left0, last)).toBe('');
   await container.remove({ force: true });
-  await cluster.terminate(id);
+  await cluster.api.end(id);
   await Promise.all(made.map(({ Id }) => docker.getNetwork(Id).remove()));
 });
 
@@ -155,18 +153,16 @@ test('P101, C191: a container starts without its overlay network while no agent 
 }, async () => {
   const manager = cluster.host('one');
   await manager.agent.stop();
-  const id = await alice.submit(application(script(SERVER, { name: 'right', labels: ['gpu'] })));
-  await cluster.api.waitFor(id, 'running');
+  const id = await alice.run(application(script(SERVER, { name: 'right', labels: ['gpu'] })));
   const { right0 } = await cluster.containersOf(id);
   if (!right0) throw new Error('the container is missing');
   expect(await overlayAddresses(right0)).toEqual([]);
   await cluster.restartAgent('one');
   await eventually(async () => (await overlayAddresses(right0)).length === 1, LIMIT_MS);
-  const peer = await alice.submit(application(script(SERVER, { name: 'left', labels: ['ssd'] })));
-  await cluster.api.waitFor(peer, 'running');
+  const peer = await alice.run(application(script(SERVER, { name: 'left', labels: ['ssd'] })));
   const { left0 } = await cluster.containersOf(peer);
   expect(await problem(left0, nameOf('right0', id))).toBe('');
-  await cluster.terminate(id, peer);
+  await cluster.api.end(id, peer);
 });
 
 /** Serves its own name and prints the page of the other service. */
@@ -189,13 +185,12 @@ describe('the network that the settings name', () => {
 
   test('C111, C24, H38, H41, P211, P213, C289: services on different hosts reach each other by name, clients reach each service at its own host, and one that is unhealthy starts again', async () => {
     const { api } = cluster;
-    const id = await api.submit(
+    const id = await api.run(
       application(
         script(PAGE, peer('left', 'ssd', 'right')),
         script(PAGE, { ...peer('right', 'gpu', 'left'), monitor: false }),
       ),
     );
-    await api.waitFor(id, 'running');
     const { left0, right0 } = await cluster.containersOf(id);
     expect([left0?.host, right0?.host]).toEqual(['one', 'two']);
     // Each service has received the other's page: the live log is read until it contains the text.
@@ -231,7 +226,7 @@ describe('the network that the settings name', () => {
       .docker.getContainer(again?.id ?? '')
       .inspect();
     expect(Config.Labels['berth.generation']).toBe('2');
-    await cluster.terminate(id);
+    await cluster.api.end(id);
     expect(await cluster.containersOf(id)).toEqual({});
   });
 
@@ -250,6 +245,6 @@ describe('the network that the settings name', () => {
 
     await Promise.all(['one', 'two'].map((name) => cluster.restartAgent(name, NAMED)));
     await Promise.all([manager, worker].map((id) => api.waitFor(id, 'running')));
-    await cluster.terminate(manager, worker);
+    await cluster.api.end(manager, worker);
   });
 });

@@ -1,5 +1,4 @@
 /** What one execution sends: the Worker's code, the coordinator, a real agent, and a real libSQL server. */
-import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { execution } from '../../support/costs/counts.ts';
@@ -10,19 +9,18 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { openDatabase } from '../../support/hosts/databases.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { suiteFolder } from '../../support/tools/test-folder.ts';
 
 let sqld: Sqld;
 let meter: RowMeter;
 let db: Db;
-let folder: string;
+const folder = suiteFolder();
 let berth: MeteredBerth;
 let engine: FakeEngine;
 beforeAll(async () => {
   sqld = await startSqld();
   meter = await startRowMeter(sqld.url);
   db = await openDatabase(meter.url);
-  folder = await scratchFolder('berth-costs-');
   berth = await MeteredBerth.open(db, folder);
   engine = await berth.addHost('one');
 });
@@ -31,7 +29,6 @@ afterAll(async () => {
   await db.close();
   meter.close();
   await sqld.stop();
-  await rm(folder, { recursive: true });
 });
 
 const used = () => ({ ...berth.metered, rowsRead: meter.rows.read, rowsWritten: meter.rows.written });

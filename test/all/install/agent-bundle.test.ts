@@ -1,14 +1,13 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { startProgram } from '../../support/hosts/process.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await scratchFolder('berth-bundle-');
+  folder = await testFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const make = async () => {
   const program = startProgram(['control-plane/local/assets/make-worker-assets.ts', folder]);

@@ -58,8 +58,7 @@ beforeAll(async () => {
   agent = startAgent();
   cli = new CommandLine(await scratchFolder('berth-home-'));
   await cli.logIn(berth.url, PASSWORD);
-  execution = await berth.api.submit(application(script('sleep 1000')));
-  await berth.api.waitFor(execution, 'running');
+  execution = await berth.api.run(application(script('sleep 1000')));
 });
 afterAll(async () => {
   if (execution) await berth.api.terminate(execution);
@@ -106,10 +105,8 @@ test('P202, H511, L33: an agent is updated while its containers run on, once its
   agent = startAgent();
   expect(await updating).toEqual({ code: 0, out: `updated  ${LATER}\n`, err: 'Updating updated (1 of 1)\n' });
   const { conditions, agent_version } = await berth.api.host('updated');
-  expect([agent_version, conditions.map(({ kind }) => kind)]).toEqual([
-    LATER,
-    expect.not.arrayContaining(['update-failed']),
-  ]);
+  expect(agent_version).toBe(LATER);
+  expect(conditions.map(({ kind }) => kind)).toEqual(expect.not.arrayContaining(['update-failed']));
   expect(await containers()).toEqual(before);
   expect((await cli.run(['host', 'update', 'updated'])).out).toBe(`updated  ${LATER} (as before)\n`);
   const { id } = await berth.api.host('updated');

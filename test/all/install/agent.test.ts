@@ -9,7 +9,7 @@ import { commandIn, Installation, startProxy, type Tampering } from '../../suppo
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { type Program, startCommand } from '../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 const INSTALLED = [
@@ -318,8 +318,7 @@ describe('a new machine', () => {
   });
 
   test('H264: the installation fails without Node', async () => {
-    const folder = await scratchFolder('berth-path-');
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await testFolder();
     for (const tool of ['uname', 'id'])
       await symlink((await run('which', [tool])).stdout.trim(), join(folder, tool));
     expect(await failure({ PATH: folder })).toMatch(/Node is not installed(.|\n)*nodejs\.org/);

@@ -1,7 +1,7 @@
 /** The images of a release, and the deployment of release/deploy/compose.yaml, which Docker Compose runs. */
 import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -19,7 +19,7 @@ import { freePort } from '../../support/hosts/port.ts';
 import { DIST, thisRelease } from '../../support/releases/this-release.ts';
 import { ensureProgram } from '../../support/tools/debian-program.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { suiteFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 const NAME = `berth-compose-${process.pid}`;
@@ -32,13 +32,12 @@ const [AGENT, AGENT_BASE] = [
 ];
 
 const docker = await testEngine();
-let folder: string;
+const folder = suiteFolder();
 let env: NodeJS.ProcessEnv;
 let port: number;
 let image: BuiltImage;
 
 beforeAll(async () => {
-  folder = await scratchFolder('berth-compose-');
   await thisRelease();
   for (const name of ['compose.yaml', 'Caddyfile']) await copyFile(join(DIST, name), join(folder, name));
   const platform = `${process.platform}-${process.arch}`;
@@ -70,7 +69,6 @@ afterAll(async () => {
   await compose('--profile', 'agent', 'down', '--volumes', '--timeout', '5');
   for (const name of [AGENT, AGENT_BASE, CADDY]) await docker.getImage(name).remove();
   await image.remove();
-  await rm(folder, { recursive: true, force: true });
 }, 120_000);
 
 const scratchIn = async (name: string) => {

@@ -72,8 +72,7 @@ async function upgradeControlPlane(deployment: string, release: EarlierRelease):
   await old.waitFor(/listens on/);
   const agent = started(release.agent({ ...env, BERTH_JOIN_TOKEN: await api.joinToken() }));
   await agent.waitFor(/session\.synced/);
-  const id = await api.submit(application(script(COUNTING)));
-  await api.waitFor(id, 'running');
+  const id = await api.run(application(script(COUNTING)));
   const containers = await containersOf(deployment, id);
   expect(containers).toHaveLength(1);
   await old.stop();

@@ -1,5 +1,4 @@
 /** How long the agent collects the output of services before it sends it. */
-import { rm } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { encodeRecord } from '../../../agent/logs/record.ts';
@@ -8,16 +7,15 @@ import type { PeerConnection } from '../../support/agents/control-plane-peer.ts'
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { assignment } from '../../support/fixtures/assignments.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const key = { service: 1, generation: 1 };
-let scratch: string;
 let engine: FakeEngine;
 let rig: AgentRig;
 let connection: PeerConnection;
 
 beforeEach(async () => {
-  scratch = await scratchFolder('berth-agent-');
+  const scratch = await testFolder();
   engine = new FakeEngine(`${scratch}/engine`);
   rig = await agentRig(engine, { dataDir: `${scratch}/data` });
   connection = await rig.peer.connection();
@@ -25,10 +23,7 @@ beforeEach(async () => {
   await connection.reported(1, 'running');
 });
 
-afterEach(async () => {
-  await rig.close();
-  await rm(scratch, { recursive: true, force: true });
-});
+afterEach(() => rig.close());
 
 const open = (stream: number) =>
   connection.send({ type: 'logs.open', ...key, stream, offset: 0, credit: 1e6, format: 'raw' });

@@ -8,7 +8,7 @@ import { makeJoinToken } from '../../../control-plane/operations/cluster/join-to
 import { Seal } from '../../../control-plane/operations/secrets/seal.ts';
 import { insertAudits } from '../../../control-plane/store/accounts/audit.ts';
 import { registeredHost } from '../../support/agents/scripted-agent.ts';
-import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { basic, HttpClient, NATIVE, type Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
@@ -21,7 +21,6 @@ import {
   writeRow,
 } from '../../support/hosts/hosts.ts';
 
-const NATIVE = '/native/api/0.7';
 const PASSWORD = 'secret words';
 
 /** Operations that the document has as POST, and that change nothing. */

@@ -27,11 +27,9 @@ onHostsWith({ BERTH_TRUST_PROXY: 'on' }, hosts, (host, { kind }) => {
     for (const password of ['wrong', 'secret words']) {
       const { status, headers, json } = await logIn(from('192.0.2.1', 'alice', password));
       const seconds = Number(headers['retry-after']);
-      expect([status, headers['www-authenticate'], headers['set-cookie']]).toEqual([
-        429,
-        undefined,
-        undefined,
-      ]);
+      expect(status).toBe(429);
+      expect(headers['www-authenticate']).toBeUndefined();
+      expect(headers['set-cookie']).toBeUndefined();
       expect(seconds).toBeGreaterThanOrEqual(1);
       expect(seconds).toBeLessThanOrEqual(30);
       expect(json()).toEqual({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -43,49 +43,47 @@ onHosts(hosts, (host) => {
     await agent.report(...assigned.map(seen.gone));
   }
 
-  describe('changes of quotas', () => {
-    test('H140: from the answer on, waiting executions within a raised quota have started', async () => {
-      const { api, quota, statuses } = await userWith({ concurrent_executions: 1 });
-      const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
-      expect(await statuses(ids)).toEqual(['starting', 'queued', 'queued']);
-      await accounts.update('quota', quota, { concurrent_executions: 2 });
-      expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
-      await accounts.update('quota', quota, { concurrent_executions: 0 });
-      expect(await statuses(ids)).toEqual(['starting', 'starting', 'starting']);
-    });
+  test('H140: from the answer on, waiting executions within a raised quota have started', async () => {
+    const { api, quota, statuses } = await userWith({ concurrent_executions: 1 });
+    const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
+    expect(await statuses(ids)).toEqual(['starting', 'queued', 'queued']);
+    await accounts.update('quota', quota, { concurrent_executions: 2 });
+    expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
+    await accounts.update('quota', quota, { concurrent_executions: 0 });
+    expect(await statuses(ids)).toEqual(['starting', 'starting', 'starting']);
+  });
 
-    test('H140: from the answer on, a user with another quota has its waiting executions started, and other users do not', async () => {
-      const { api, id, quota, statuses } = await userWith({ concurrent_executions: 1 });
-      const other = await accounts.addUser(`beside-${id}`, { quota_id: quota });
-      const beside = new ApiClient(host, `beside-${id}`, 'secret words');
-      const ids = [await api.submit(described), await api.submit(described)];
-      const theirs = [await beside.submit(described), await beside.submit(described)];
-      await accounts.update('user', id, { quota_id: 1 });
-      expect(await statuses(ids)).toEqual(['starting', 'starting']);
-      expect((await beside.execution(theirs[1] ?? 0)).status).toBe('queued');
-      await accounts.remove('user', other);
-    });
+  test('H140: from the answer on, a user with another quota has its waiting executions started, and other users do not', async () => {
+    const { api, id, quota, statuses } = await userWith({ concurrent_executions: 1 });
+    const other = await accounts.addUser(`beside-${id}`, { quota_id: quota });
+    const beside = new ApiClient(host, `beside-${id}`, 'secret words');
+    const ids = [await api.submit(described), await api.submit(described)];
+    const theirs = [await beside.submit(described), await beside.submit(described)];
+    await accounts.update('user', id, { quota_id: 1 });
+    expect(await statuses(ids)).toEqual(['starting', 'starting']);
+    expect((await beside.execution(theirs[1] ?? 0)).status).toBe('queued');
+    await accounts.remove('user', other);
+  });
 
-    test('H140: a lowered quota stops nothing, and from its answer on nothing starts beyond it', async () => {
-      const { api, quota, statuses } = await userWith(NO_CAPS);
-      const ids = [await api.submit(described), await api.submit(described)];
-      await accounts.update('quota', quota, { memory: 2 * GIB });
-      ids.push(await api.submit(described));
-      expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
-      await end(api, ids[1] ?? 0);
-      expect(await statuses(ids)).toEqual(['starting', 'terminated', 'starting']);
-    });
+  test('H140: a lowered quota stops nothing, and from its answer on nothing starts beyond it', async () => {
+    const { api, quota, statuses } = await userWith(NO_CAPS);
+    const ids = [await api.submit(described), await api.submit(described)];
+    await accounts.update('quota', quota, { memory: 2 * GIB });
+    ids.push(await api.submit(described));
+    expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
+    await end(api, ids[1] ?? 0);
+    expect(await statuses(ids)).toEqual(['starting', 'terminated', 'starting']);
+  });
 
-    test('C50: an execution that starts after its user was renamed has the new name', async () => {
-      const { api, id, quota, username } = await userWith({ concurrent_executions: 1 });
-      await api.submit(described);
-      const second = await api.submit(described);
-      await accounts.update('user', id, { username: `${username}-renamed` });
-      await accounts.update('quota', quota, { concurrent_executions: 2 });
-      const { owner, environment } = await agent.only(second);
-      expect(Object.fromEntries(environment).BERTH_USER).toBe(`${username}-renamed`);
-      // Its files stay where they are (H754).
-      expect(owner).toBe(username);
-    });
+  test('C50: an execution that starts after its user was renamed has the new name', async () => {
+    const { api, id, quota, username } = await userWith({ concurrent_executions: 1 });
+    await api.submit(described);
+    const second = await api.submit(described);
+    await accounts.update('user', id, { username: `${username}-renamed` });
+    await accounts.update('quota', quota, { concurrent_executions: 2 });
+    const { owner, environment } = await agent.only(second);
+    expect(Object.fromEntries(environment).BERTH_USER).toBe(`${username}-renamed`);
+    // Its files stay where they are (H754).
+    expect(owner).toBe(username);
   });
 });

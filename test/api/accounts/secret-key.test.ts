@@ -1,5 +1,5 @@
 /** The key of secrets where the settings have none. */
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../control-plane/config.ts';
@@ -7,19 +7,13 @@ import { secretKeysOf } from '../../../control-plane/local/secret-key.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { type Host, startHost } from '../../support/hosts/hosts.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 async function started(kind: 'node' | 'workerd'): Promise<Host> {
   const host = await startHost({ kind, variant: 'B' });
   onTestFinished(() => host.stop());
   return host;
 }
-
-const newFolder = async (): Promise<string> => {
-  const folder = await scratchFolder('berth-key-');
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
-};
 
 test('H779: with the embedded database secrets can be set at once, and are read after a restart', async () => {
   const host = await started('node');
@@ -34,9 +28,8 @@ test('H779: with the embedded database secrets can be set at once, and are read 
   expect(await readFile(file, 'utf8')).toBe(key);
   const encrypted = await http.post('secret/encrypt', {});
   expect(encrypted.json()).toMatchObject({ unreadable: 0 });
-  expect((await (await WebClient.logIn(() => host)).get('/account/secrets')).text).toContain(
-    'name="secret_value"',
-  );
+  const { text } = await (await WebClient.logIn(() => host)).get('/account/secrets');
+  expect(text).toContain('name="secret_value"');
 });
 
 test('H581: without a key the page has no form whose value would be lost, and says what an operator sets', async () => {
@@ -47,7 +40,7 @@ test('H581: without a key the page has no form whose value would be lost, and sa
 });
 
 test('H779: keys of the settings precede that of the folder, which stays', async () => {
-  const folder = await newFolder();
+  const folder = await testFolder();
   const key = Buffer.alloc(32, 1).toString('base64');
   expect(secretKeysOf([key], folder)).toEqual([key]);
   const [made = ''] = secretKeysOf([], folder);
@@ -57,7 +50,7 @@ test('H779: keys of the settings precede that of the folder, which stays', async
 });
 
 test('H779: a file without a key stops the start', async () => {
-  const folder = await newFolder();
+  const folder = await testFolder();
   await writeFile(join(folder, 'secret-key'), '');
   expect(() => secretKeysOf([], folder)).toThrow(ConfigError);
 });

@@ -14,7 +14,7 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { eitherGroup, onHosts, queryRows, restart, writeRow } from '../../support/hosts/hosts.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { eventually } from '../../support/tools/eventually.ts';
-import { scratchFolder } from '../../support/tools/folder.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 onHosts(eitherGroup, (host) => {
   const api = new ApiClient(host);
@@ -205,7 +205,7 @@ onHosts(eitherGroup, (host) => {
   });
 
   test('P16, P21: `agent join` registers this machine as a host, once', async () => {
-    const folder = await scratchFolder('berth-join-');
+    const folder = await testFolder();
     const join = (name: string, token: string) => ({
       BERTH_URL: host().url(),
       BERTH_DEPLOYMENT_NAME: 'test',
@@ -229,6 +229,5 @@ onHosts(eitherGroup, (host) => {
     await proves(`${name}-other`, 'is not needed', 2, /BERTH_AGENT_NAME/);
     await rm(folder, { recursive: true });
     await proves(`${name}-other`, 'nonsense', 2, /POST host\/token/);
-    await rm(folder, { recursive: true, force: true });
   });
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HostClient } from '../../support/clients/host-client.ts';
@@ -12,17 +12,14 @@ onHosts(eitherGroup, (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 
-  const join = async (name: string, labels: string[], cores = 4) => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name, labels, cores, memoryBytes: 8 * GIB } });
-    onTestFinished(() => agent.close());
-    return agent;
-  };
+  const join = (name: string, labels: string[], cores = 4) =>
+    ScriptedAgent.join(host(), { facts: { name, labels, cores, memoryBytes: 8 * GIB } });
 
   test("C208, H366, P142: a host that claims another user's label gets none of the work until an administrator accepts it", async () => {
     const name = `claims-${++names}`;
     const label = `secret-${names}`;
     await (await join(name, ['plain'])).close();
-    const agent = await join(name, ['plain', label], 64);
+    await using agent = await join(name, ['plain', label], 64);
     const id = await api.submit(application(service({ labels: [label] })));
     const pending = { labels: ['plain', label], memory: 8 * GIB, cores: 64 };
     const found = await hosts.named(name);
@@ -31,8 +28,7 @@ onHosts(eitherGroup, (host, { variant }) => {
     expect(agent.assignments.size).toBe(0);
     expect(agent.all('welcome')[0]?.pending).toContain(`labels plain ${label}`);
 
-    const other = await api.http.post(`host/${found.id}`, { accept: { ...pending, cores: 8 } });
-    expect(other.status).toBe(409);
+    expect((await api.http.post(`host/${found.id}`, { accept: { ...pending, cores: 8 } })).status).toBe(409);
     await hosts.change(found.id, { accept: pending });
     const one = await agent.runs(id);
     expect(await hosts.named(name)).toMatchObject({

@@ -1,22 +1,23 @@
 import { execFile } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { downloadBundle } from '../../../agent/update/download.ts';
 import { Updater } from '../../../agent/update/updater.ts';
 import { isLoopback } from '../../../control-plane/http/install.ts';
 import { signRelease } from '../../../release/sign-agent.ts';
 import { signedReleaseSchema } from '../../../shared/protocol/release.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
-import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
-import { ADMIN_PASSWORD, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
+import { hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 import { scratchFolder } from '../../support/tools/folder.ts';
 import { routesOf } from '../../support/tools/routes.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 
@@ -34,6 +35,7 @@ test('H260: every variant serves the install files', () => {
 });
 
 onHosts(hosts, (host) => {
+  const { http: admin } = new ApiClient(host);
   const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${host().url()}/agent/${name}`, { method, headers });
   const textOf = async (name: string) => (await get(name)).text();
@@ -70,8 +72,7 @@ onHosts(hosts, (host) => {
   });
 
   test('H261: the bundle is one file that runs alone, with its version and the licences of its contents', async () => {
-    const folder = await scratchFolder('berth-bundle-');
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await testFolder();
     const bundle = await textOf('berth-agent.mjs');
     const { version, dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
     expect(bundle.slice(0, bundle.indexOf('\n'))).toMatch(
@@ -88,40 +89,36 @@ onHosts(hosts, (host) => {
 
   test('H510, H511: without a signed agent there is no release, and no agent is asked to update itself', async () => {
     expect((await get('release.json')).status).toBe(404);
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const { status, text } = await admin.send('POST', 'host/1/update');
     expect([status, text]).toEqual([409, expect.stringContaining('has no signed agent')]);
     // Also for a Worker, whose files come with its deployment.
     expect(text).toContain('in the environment of npm run deploy');
   });
 
-  describe('the install script', () => {
-    test('H262: the script has the URL of the control plane as the client addressed it', async () => {
-      expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
-      const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
-      expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
-    });
+  test('H262: the install script has the URL of the control plane as the client addressed it', async () => {
+    expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
+    const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
+    expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
+  });
 
-    test('H262: the line stays empty for a Host header that a shell would read', async () => {
-      for (const name of ["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}']) {
-        const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
-        const { status, body } = await answerOn(dial(host().url(), request));
-        // The host may refuse the header before the request reaches the app.
-        if (status === 200) expect(body).toContain("\nserved_by=''\n");
-        else expect(body).not.toContain('served_by');
-      }
-    });
+  test('H262: the line with the URL stays empty for a Host header that a shell would read', async () => {
+    for (const name of ["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}']) {
+      const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
+      const { status, body } = await answerOn(dial(host().url(), request));
+      // The host may refuse the header before the request reaches the app.
+      if (status === 200) expect(body).toContain("\nserved_by=''\n");
+      else expect(body).not.toContain('served_by');
+    }
+  });
 
-    test('H262: apart from that line, the script is the one in the sources', async () => {
-      const served = await textOf('install.sh');
-      expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
-        await readFile('agent/install/install.sh', 'utf8'),
-      );
-    });
+  test('H262: apart from that line, the install script is the one in the sources', async () => {
+    const served = await textOf('install.sh');
+    expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
+      await readFile('agent/install/install.sh', 'utf8'),
+    );
   });
 
   test('H269, H365: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const made = (await admin.post('host/token', {})).json<Record<string, string>>();
     const { token, install, agent_sha256: checksum } = made;
     expect(await textOf('berth-agent.mjs.sha256')).toBe(`${checksum}  berth-agent.mjs\n`);
@@ -154,21 +151,20 @@ async function signedAgent(): Promise<string> {
 }
 
 onHostsWith({ BERTH_AGENT_RELEASE: await signedAgent() }, hosts, (host) => {
+  const { http: admin } = new ApiClient(host);
   test('H663, H510, H511: a host is updated to the signed agent of the control plane, whose bundle and signature its agent accepts', async () => {
     const served = signedReleaseSchema.parse(
       await (await fetch(`${host().url()}/agent/release.json`)).json(),
     );
     expect(served).toEqual(signRelease(Buffer.from(BUNDLE), LATER, privateKey));
     const agent = await ScriptedAgent.join(host());
-    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const [id] = Object.keys((await admin.get('host')).json<object>());
     const answer = await admin.post(`host/${id}/update`, {});
     expect([answer.status, answer.json()]).toEqual([200, { version: LATER, requested: true }]);
     const update = await eventually(() => agent.all('update')[0]);
     await agent.close();
 
-    const folder = await scratchFolder('berth-updated-');
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await testFolder();
     const updater = new Updater({
       terms: {
         ...{ isAllowed: true, releaseKey: served.key, version: '0.1.0' },
@@ -182,7 +178,7 @@ onHostsWith({ BERTH_AGENT_RELEASE: await signedAgent() }, hosts, (host) => {
     if (update) updater.request(update);
     const candidate = await eventually(() => updater.candidate ?? failures.length > 0);
     expect([failures, candidate]).toEqual([[], expect.objectContaining({ release: update })]);
-    if (candidate !== true && candidate) expect(await readFile(candidate.path, 'utf8')).toBe(BUNDLE);
+    if (candidate !== true) expect(await readFile(candidate.path, 'utf8')).toBe(BUNDLE);
   });
 });
 
@@ -190,8 +186,8 @@ onHostsWith(
   { BERTH_PUBLIC_URL: 'https://berth.example.org:8443/' },
   [{ kind: 'node', variant: 'B' }],
   (host) => {
+    const { http: admin } = new ApiClient(host);
     test('H600, W158: BERTH_PUBLIC_URL is the address in the command line, which then has no warning', async () => {
-      const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
       const made = (await admin.post('host/token', {})).json<Record<string, string>>();
       expect(made.install).toMatch(/^curl -fsSL https:\/\/berth\.example\.org:8443\/agent\/install\.sh \|/);
       expect(made.warning).toBeUndefined();

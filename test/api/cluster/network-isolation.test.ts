@@ -11,8 +11,7 @@ for (const isolation of ['user', 'execution'] as const)
       const [started] = await agent.assigned(id);
       expect(started).toMatchObject({ isolation, owner: 'admin' });
       await agent.close();
-      const again = await ScriptedAgent.join(host());
+      await using again = await ScriptedAgent.join(host());
       expect(again.all('sync').at(-1)?.assignments).toEqual([started]);
-      await again.close();
     });
   });

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CREDENTIALS_PATH, credentialsAudience, secretsAudience } from '../../../shared/protocol/secrets.ts';
-import type { HttpClient, Reply } from '../../support/clients/http-client.ts';
+import { expectAnswer, type HttpClient, NATIVE, type Reply } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { onEach, onHostsWith, queryRows } from '../../support/hosts/hosts.ts';
-import { fetchingHost, NATIVE } from '../../support/rigs/fetching-host.ts';
+import { fetchingHost } from '../../support/rigs/fetching-host.ts';
 
 const REGISTRY = 'registry.example.org:5000';
 const LIMIT = 3;
@@ -86,11 +86,7 @@ onHostsWith(SETTINGS, onEach('A', 'B'), (host) => {
     expect((await list(user))[0]?.registry).toBe('docker.io');
     await user.post(`${NATIVE}/secret`, { name: 'ONE', value: 'x' });
     await set(user, 'ghcr.io', 'x');
-    const beyond = await set(user, 'quay.io', 'x');
-    expect([beyond.status, beyond.text]).toEqual([
-      409,
-      expect.stringContaining('BERTH_LIMITS.secretsPerUser'),
-    ]);
+    await expectAnswer(set(user, 'quay.io', 'x'), 409, 'BERTH_LIMITS.secretsPerUser');
     expect((await set(user, 'ghcr.io', 'again')).status).toBe(200);
   });
 

@@ -18,14 +18,14 @@ onHosts(hosts, (host) => {
   const at = (name: string) => new ApiClient(host).submit(application(service({ labels: [name] })));
 
   test('C191, C192, P98, P99: an agent on a manager is asked for the network of each start in its swarm, and again when it connects', async () => {
-    const worker = await join('worker', WORKER);
-    const plain = await join('plain');
+    await using worker = await join('worker', WORKER);
+    await using plain = await join('plain');
     const [early] = await worker.assigned(await at('worker'));
     expect(early).toMatchObject({ overlay: 'later' });
     const [apart] = await plain.assigned(await at('plain'));
     expect(apart).not.toHaveProperty('overlay');
 
-    const manager = await join('manager', MANAGER);
+    await using manager = await join('manager', MANAGER);
     await eventually(() => made(manager).length === 1);
     expect(made(manager)).toEqual([['user', 'admin']]);
     const [late] = await worker.assigned(await at('worker'));
@@ -33,16 +33,14 @@ onHosts(hosts, (host) => {
     // A network that was requested a moment ago is not requested again.
     expect(made(manager)).toHaveLength(1);
     expect(made(plain)).toEqual([]);
-    await Promise.all([worker, plain, manager].map((agent) => agent.close()));
   });
 });
 
 onHostsWith({ BERTH_NETWORK_ISOLATION: 'none' }, hosts, (host) => {
   test('C192: with isolation none nothing joins an overlay network', async () => {
-    const agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
+    await using agent = await ScriptedAgent.join(host(), { swarm: MANAGER });
     const [assignment] = await agent.assigned(await new ApiClient(host).submit());
     expect(assignment).not.toHaveProperty('overlay');
     expect(made(agent)).toEqual([]);
-    await agent.close();
   });
 });

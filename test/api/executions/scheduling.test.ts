@@ -4,7 +4,7 @@ import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
-import { type Host, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { type Host, hosts, onHosts, onHostsWith } from '../../support/hosts/hosts.ts';
 
 let names = 0;
 
@@ -51,27 +51,23 @@ onHosts(hosts, (host) => {
   });
 });
 
-onHosts(
-  hosts,
-  (host) => {
-    const api = new ApiClient(host);
-    test('C62, C61: with SIZE and waterfill the smallest execution starts first, and the fullest host that fits is taken', async () => {
-      const { agent, label, requiring } = await ownHost(host(), 1);
-      const sized = (size: number) => api.submit({ ...application(requiring(1)), size });
-      const running = await sized(5);
-      const ids = [await sized(30), await sized(10), await sized(20)];
-      await end(api, agent, running);
-      expect(await statusesOf(api, ids)).toEqual(['queued', 'starting', 'queued']);
-      for (const id of ids) await api.terminate(id);
-      await agent.report(...[...agent.assignments.values()].map(seen.gone));
+onHostsWith({ BERTH_QUEUE_POLICY: 'SIZE', BERTH_PLACEMENT_POLICY: 'waterfill' }, hosts, (host) => {
+  const api = new ApiClient(host);
+  test('C62, C61: with SIZE and waterfill the smallest execution starts first, and the fullest host that fits is taken', async () => {
+    const { agent, label, requiring } = await ownHost(host(), 1);
+    const sized = (size: number) => api.submit({ ...application(requiring(1)), size });
+    const running = await sized(5);
+    const ids = [await sized(30), await sized(10), await sized(20)];
+    await end(api, agent, running);
+    expect(await statusesOf(api, ids)).toEqual(['queued', 'starting', 'queued']);
+    for (const id of ids) await api.terminate(id);
+    await agent.report(...[...agent.assignments.values()].map(seen.gone));
 
-      const wide = await ownHost(host(), 4, `wide-${label}`);
-      await ownHost(host(), 8, `wide-${label}`);
-      const half = await api.submit(application(wide.requiring(2)));
-      const again = await api.submit(application(wide.requiring(2)));
-      expect(await wide.agent.assigned(half)).toHaveLength(1);
-      expect(await wide.agent.assigned(again)).toHaveLength(1);
-    });
-  },
-  { BERTH_QUEUE_POLICY: 'SIZE', BERTH_PLACEMENT_POLICY: 'waterfill' },
-);
+    const wide = await ownHost(host(), 4, `wide-${label}`);
+    await ownHost(host(), 8, `wide-${label}`);
+    const half = await api.submit(application(wide.requiring(2)));
+    const again = await api.submit(application(wide.requiring(2)));
+    expect(await wide.agent.assigned(half)).toHaveLength(1);
+    expect(await wide.agent.assigned(again)).toHaveLength(1);
+  });
+});

@@ -23,22 +23,19 @@ onHosts(hosts, (host) => {
   };
 
   test('H431, H825, W235: a service has its last starts: host, times, exit codes, reasons, and the one that ended the execution; its own exit code is that of a last container which ended by itself', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'historic' } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'historic' } });
     const id = await api.submit(application(service(), side(1)));
-    const assigned = await agent.assigned(id, 2);
-    const [main, first] = assigned;
-    if (!main || !first) throw new Error('no assignment');
+    const [main, first] = await agent.assigned(id, 2);
     expect(await native(first.service)).toMatchObject({
       time_restart: null,
       history: [{ start: 1, host: 'historic', time_run: null, time_end: null, exit_code: null, reason: '' }],
     });
-    await agent.report(...assigned.map(seen.running));
+    await agent.report(seen.running(main), seen.running(first));
     await agent.report(seen.exited(first, 137));
     await agent.report(seen.gone(first));
     const second = await eventually(() =>
       agent.known(id).find(({ service: of, generation }) => of === first.service && generation === 2),
     );
-    if (!second) throw new Error('no second start');
     await agent.report(seen.running(second));
     expect(await pageOf(id)).not.toContain('ended the execution');
     await agent.report(seen.exited(main, 3));
@@ -73,16 +70,13 @@ onHosts(hosts, (host) => {
       /\nNAME +START +HOST +STARTED +RUNNING +ENDED +HOW\nside0 +1 +historic .* exit code 137\nside0 +2 +historic/,
     );
     expect(await berth.outOf(['get', `${id}/main0`])).toContain('exit code 3 (ended the execution)');
-    await agent.close();
   });
 
   test('H825, W235: a service that waits for its restart says when that is, until its execution ends', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'patient' } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'patient' } });
     const id = await api.submit(application(service(), side(300)));
-    const assigned = await agent.assigned(id, 2);
-    const [main, first] = assigned;
-    if (!main || !first) throw new Error('no assignment');
-    await agent.report(...assigned.map(seen.running));
+    const [main, first] = await agent.assigned(id, 2);
+    await agent.report(seen.running(main), seen.running(first));
     await agent.report(seen.exited(first, 1));
     await agent.report(seen.gone(first));
     const { time_restart } = (await native(first.service)) as { time_restart: number };
@@ -94,6 +88,5 @@ onHosts(hosts, (host) => {
     await agent.report(seen.gone(main));
     expect(await native(first.service)).toMatchObject({ time_restart: null });
     expect(await pageOf(id)).not.toContain('restarting');
-    await agent.close();
   });
 });

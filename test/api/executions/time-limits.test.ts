@@ -2,14 +2,13 @@
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, NATIVE } from '../../support/clients/http-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { addUser } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const NATIVE = '/native/api/0.7';
 const one = application(service());
 
 onHosts(hosts, (host) => {
@@ -42,8 +41,7 @@ onHosts(hosts, (host) => {
 
   test.each([0, -1, 1.5, 31_536_001, '60', null])('H480: time_limit %j is 400', async (time_limit) => {
     const body = { name: 'timed', application: waiting, time_limit };
-    const reply = await admin.post('execution', body);
-    expect([reply.status, reply.text.includes('time_limit')]).toEqual([400, true]);
+    await expectAnswer(admin.post('execution', body), 400, 'time_limit');
   });
 
   test("C271, H481: a quota has a default and a longest time limit, under Berth's own path", async () => {
@@ -76,7 +74,7 @@ onHosts(hosts, (host) => {
   });
 
   test('C272, H482: a limit is changed while the execution runs, and one that is over ends it at once', async () => {
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await submit({ application: one });
     const assigned = await agent.runs(id);
     expect((await shown(id)).time_limit).toBeNull();
@@ -91,7 +89,6 @@ onHosts(hosts, (host) => {
     await agent.report(seen.gone(assigned));
     await eventually(async () => (await shown(id)).status === 'error');
     expect((await limit(id, 600)).status).toBe(409);
-    await agent.close();
   });
 
   test("H482: another user's execution is 404, and another body 400, and only Berth's own path changes limits", async () => {

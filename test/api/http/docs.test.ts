@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openApiDocument } from '../../../control-plane/http/api/document.ts';
 import type { Variant } from '../../../control-plane/http/variant.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
@@ -46,58 +46,56 @@ onHosts(bothGroups, (host, { variant }) => {
     }
   });
 
-  describe('the page of the document', () => {
-    test('H184: the page is public, and loads and allows only files of this host, and nothing inline', async () => {
-      const page = await anonymous.get('/docs');
-      expect(page.status).toBe(200);
-      expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
-      const loaded = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address);
-      expect(loaded).toHaveLength(4);
-      for (const address of loaded) {
-        const url = new URL(address, `${host().url()}/docs`);
-        expect(url.origin).toBe(host().url());
-        expect((await anonymous.get(url.pathname)).status, address).toBe(200);
-      }
-      const policy = page.headers['content-security-policy'];
-      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
-      expect(policy).not.toMatch(/unsafe|https?:|\*/);
-      expect(page.text).not.toMatch(/<script>|<style|style=|\son\w+=/);
-    });
+  test('H184: the page is public, and loads and allows only files of this host, and nothing inline', async () => {
+    const page = await anonymous.get('/docs');
+    expect(page.status).toBe(200);
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    const loaded = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address);
+    expect(loaded).toHaveLength(4);
+    for (const address of loaded) {
+      const url = new URL(address, `${host().url()}/docs`);
+      expect(url.origin).toBe(host().url());
+      expect((await anonymous.get(url.pathname)).status, address).toBe(200);
+    }
+    const policy = page.headers['content-security-policy'];
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(page.text).not.toMatch(/<script>|<style|style=|\son\w+=/);
+  });
 
-    test.each([
-      ['swagger-ui.css', 'text/css; charset=utf-8'],
-      ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
-      ['favicon-32x32.png', 'image/png'],
-    ])(
-      'H185: %s is the file of the package, with its type, and may be cached for a day',
-      async (name, type) => {
-        const reply = await fetch(`${host().url()}/docs/${name}`);
-        expect(reply.status).toBe(200);
-        expect(reply.headers.get('content-type')).toBe(type);
-        expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
-        expect(reply.headers.get('cache-control')).toBe('public, max-age=86400');
-        const served = Buffer.from(await reply.arrayBuffer());
-        expect(served.equals(await readFile(`node_modules/swagger-ui-dist/${name}`))).toBe(true);
-      },
-    );
+  test.each([
+    ['swagger-ui.css', 'text/css; charset=utf-8'],
+    ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+    ['favicon-32x32.png', 'image/png'],
+  ])(
+    'H185: %s is the file of the package, with its type, and may be cached for a day',
+    async (name, type) => {
+      const reply = await fetch(`${host().url()}/docs/${name}`);
+      expect(reply.status).toBe(200);
+      expect(reply.headers.get('content-type')).toBe(type);
+      expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(reply.headers.get('cache-control')).toBe('public, max-age=86400');
+      const served = Buffer.from(await reply.arrayBuffer());
+      expect(served.equals(await readFile(`node_modules/swagger-ui-dist/${name}`))).toBe(true);
+    },
+  );
 
-    test.each([
-      '/swagger-ui.css',
-      '/swagger-ui-bundle.js',
-      '/index.html',
-      '/package.json',
-      '/docs/',
-      '/docs/index.html',
-      '/docs/package.json',
-      '/docs/swagger-ui-bundle.js.map',
-      '/docs/constructor',
-      '/docs/..%2fhono%2fpackage.json',
-      '/docs/%2e%2e%2fpackage.json',
-    ])('H185: %s is 404, because no other file of the package is served', async (path) => {
-      const reply = await anonymous.get(path);
-      expect(reply.status).toBe(404);
-      expect(reply.json()).toEqual({ code: 'not-found', message: expect.stringContaining('There is no ') });
-    });
+  test.each([
+    '/swagger-ui.css',
+    '/swagger-ui-bundle.js',
+    '/index.html',
+    '/package.json',
+    '/docs/',
+    '/docs/index.html',
+    '/docs/package.json',
+    '/docs/swagger-ui-bundle.js.map',
+    '/docs/constructor',
+    '/docs/..%2fhono%2fpackage.json',
+    '/docs/%2e%2e%2fpackage.json',
+  ])('H185: %s is 404, because no other file of the package is served', async (path) => {
+    const reply = await anonymous.get(path);
+    expect(reply.status).toBe(404);
+    expect(reply.json()).toEqual({ code: 'not-found', message: expect.stringContaining('There is no ') });
   });
 
   test('H304: a client that has the JSON Schema of descriptions gets 304, and that of any other format is 404', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -32,27 +32,22 @@ onHosts(eitherGroup, (host) => {
     return `{${names.join(',')}}`;
   };
 
-  describe('hostile bodies', () => {
-    test.each<[string, () => string]>([
-      [
-        '100 services with long names and 1,000 instances',
-        () => JSON.stringify(named('n'.repeat(9_000), 100)),
-      ],
-      ['100,000 wrong variables', () => wrongVariables(100)],
-      ['90,000 unknown keys', keys],
-      [
-        'a command of words',
-        () => JSON.stringify(application(service({ command: `{ab} ${'a '.repeat(500_000)}` }))),
-      ],
-    ])('H306: a description with %s is 400 at once, in a short answer', async (_, text) => {
-      const body = text();
-      expect(body.length).toBeLessThanOrEqual(MIB);
-      for (const ask of [
-        () => anonymous.send('POST', 'app_validate', body),
-        () => api.http.send('POST', 'execution', `{"name":"test","application":${body}}`),
-      ])
-        expectRefused(await timed(ask));
-    });
+  test.each<[string, () => string]>([
+    ['100 services with long names and 1,000 instances', () => JSON.stringify(named('n'.repeat(9_000), 100))],
+    ['100,000 wrong variables', () => wrongVariables(100)],
+    ['90,000 unknown keys', keys],
+    [
+      'a command of words',
+      () => JSON.stringify(application(service({ command: `{ab} ${'a '.repeat(500_000)}` }))),
+    ],
+  ])('H306: a description with %s is 400 at once, in a short answer', async (_, text) => {
+    const body = text();
+    expect(body.length).toBeLessThanOrEqual(MIB);
+    for (const ask of [
+      () => anonymous.send('POST', 'app_validate', body),
+      () => api.http.send('POST', 'execution', `{"name":"test","application":${body}}`),
+    ])
+      expectRefused(await timed(ask));
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';
 import { PAGE } from '../../support/clients/web-client.ts';
 import { ADMIN_PASSWORD, hosts, onHosts, startHost } from '../../support/hosts/hosts.ts';
@@ -16,31 +16,24 @@ async function behindProxy(settings: Record<string, string> = {}): Promise<HttpC
 const headerOf = async (client: HttpClient, path: string) =>
   (await client.get(path)).headers['strict-transport-security'];
 
-describe('behind a trusted proxy', () => {
-  test('H326: every answer to a client that speaks https has Strict-Transport-Security, and no other', async () => {
-    const client = await behindProxy();
-    for (const path of PATHS)
-      for (const one of [client, client.with(PAGE), client.with(basic('admin', ADMIN_PASSWORD))]) {
-        expect(await headerOf(one.with(HTTPS), path), path).toBe('max-age=31536000');
-        expect(await headerOf(one, path), path).toBeUndefined();
-        expect(await headerOf(one.with({ 'x-forwarded-proto': 'http' }), path), path).toBeUndefined();
-      }
-  });
+test('H326: behind a trusted proxy every answer to a client that speaks https has Strict-Transport-Security, and no other', async () => {
+  const client = await behindProxy();
+  for (const path of PATHS)
+    for (const one of [client, client.with(PAGE), client.with(basic('admin', ADMIN_PASSWORD))]) {
+      expect(await headerOf(one.with(HTTPS), path), path).toBe('max-age=31536000');
+      expect(await headerOf(one, path), path).toBeUndefined();
+      expect(await headerOf(one.with({ 'x-forwarded-proto': 'http' }), path), path).toBeUndefined();
+    }
+});
 
-  test('H326: BERTH_LIMITS.hstsMaxAgeS sets its seconds, and 0 leaves it out', async () => {
-    expect(
-      await headerOf(
-        (await behindProxy({ BERTH_LIMITS: JSON.stringify({ hstsMaxAgeS: 600 }) })).with(HTTPS),
-        'info',
-      ),
-    ).toBe('max-age=600');
-    expect(
-      await headerOf(
-        (await behindProxy({ BERTH_LIMITS: JSON.stringify({ hstsMaxAgeS: 0 }) })).with(HTTPS),
-        'info',
-      ),
-    ).toBeUndefined();
-  });
+test('H326: BERTH_LIMITS.hstsMaxAgeS sets its seconds, and 0 leaves it out', async () => {
+  for (const [hstsMaxAgeS, header] of [
+    [600, 'max-age=600'],
+    [0, undefined],
+  ] as const) {
+    const client = await behindProxy({ BERTH_LIMITS: JSON.stringify({ hstsMaxAgeS }) });
+    expect(await headerOf(client.with(HTTPS), 'info')).toBe(header);
+  }
 });
 
 onHosts(hosts, (host) => {

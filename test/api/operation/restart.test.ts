@@ -67,12 +67,11 @@ onHosts(eitherGroup, (host, { variant }) => {
     await restart();
     expect(await agent.closed()).toBeGreaterThan(1000);
     expect(await api.execution(id)).toEqual(before);
-    const again = await ScriptedAgent.join(host(), { inventory: [seen.running(one)] });
+    await using again = await ScriptedAgent.join(host(), { inventory: [seen.running(one)] });
     expect(again.assignments.get(`${one.service}.1`)).toEqual(one);
     expect(again.all('start').filter(({ assignment }) => assignment.service === one.service)).toEqual([]);
     expect(await api.execution(id)).toEqual(before);
     const next = await api.submit();
     expect(await again.assigned(next)).toHaveLength(1);
-    await again.close();
   });
 });

@@ -13,6 +13,12 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
 
   beforeAll(() => addUser(host(), 'alice', 'secret words', 'superuser'));
 
+  const submit = async (client = alice): Promise<number> => {
+    const reply = await client.post('execution', { name: 'x', application: waiting });
+    expect(reply.status).toBe(201);
+    return reply.json<{ execution_id: number }>().execution_id;
+  };
+
   testClientHabits(host, variant);
   testLogLines(host, '2017.12');
 
@@ -33,8 +39,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   });
 
   test('H155: an execution is shown as in group A', async () => {
-    const submitted = await alice.post('execution', { name: 'x', application: waiting });
-    const { execution_id } = submitted.json<{ execution_id: number }>();
+    const execution_id = await submit();
     const one = (await alice.get(`execution/${execution_id}`)).json();
     expect(one).toEqual({
       ...{ id: execution_id, name: 'x', status: 'scheduled', user_id: 'alice' },
@@ -46,8 +51,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   });
 
   test('H158: the statistics list waiting and running executions, and the hosts', async () => {
-    const submitted = await admin.post('execution', { name: 'x', application: waiting });
-    const { execution_id } = submitted.json<{ execution_id: number }>();
+    const execution_id = await submit(admin);
     const statistics = (await anonymous.get('statistics/scheduler')).json();
     expect(statistics).toEqual({
       queue_length: (statistics.queue as number[]).length,
@@ -67,13 +71,8 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   });
 
   test('H161: release 2017.12 has no quotas, and accepts more executions than the quota allows', async () => {
-    const submit = async () => {
-      const reply = await alice.post('execution', { name: 'many', application: waiting });
-      expect(reply.status).toBe(201);
-      return reply.json<{ execution_id: number }>().execution_id;
-    };
     // The default quota allows five.
-    const ids = await Promise.all(Array.from({ length: 7 }, submit));
+    const ids = await Promise.all(Array.from({ length: 7 }, () => submit()));
     for (const id of ids) await alice.delete(`execution/${id}`);
   });
 });

@@ -15,9 +15,13 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
   const reasonOf = (reply: Reply) => (isLater ? reply.reason : reply.json().message);
-  const submit = async (described: object): Promise<number> =>
-    (await admin.post('execution', { name: 'x', application: described })).json<{ execution_id: number }>()
-      .execution_id;
+  const validate = (described: object) =>
+    anonymous.post('zapp_validate', isLater ? described : { application: described });
+  const submit = async (described: object, client = admin): Promise<number> => {
+    const reply = await client.post('execution', { name: 'x', application: described });
+    expect(reply.status).toBe(201);
+    return reply.json<{ execution_id: number }>().execution_id;
+  };
 
   test("H630: another platform's API has no secrets at its paths; Berth's own path does", async () => {
     for (const kind of ['secret', 'file']) {
@@ -28,7 +32,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H150: the released command line runs a whole session', async () => {
     await addUser(host(), 'alice', 'secret words', 'superuser');
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
     const login = (username: string, password: string) =>
       ZoeClient.login(() => host().url(), isLater ? '2018.12' : '2017.12', username, password);
     const client = await login('alice', 'secret words');
@@ -78,13 +82,10 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
     await (await login('admin', ADMIN_PASSWORD)).delete(id);
     expect(await client.get(id)).toBeUndefined();
-    await agent.close();
   });
 
   test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
-    const submitted = await admin.post('execution', { name: 'x', application: waiting });
-    expect(submitted.status).toBe(201);
-    const { execution_id } = submitted.json<{ execution_id: number }>();
+    const execution_id = await submit(waiting);
     expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
     expect(await admin.delete(`execution/delete/${execution_id}`)).toMatchObject({ status: 204, text: '' });
     if (!isLater) return;
@@ -97,13 +98,13 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
     const described = application(service());
-    const valid = await anonymous.post('zapp_validate', isLater ? described : { application: described });
+    const valid = await validate(described);
     expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
     expect((await anonymous.post('app_validate', described)).status).toBe(404);
   });
 
   test('H156, H157: a service also has its host and restarts, and an endpoint is wrapped', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
     const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
     const id = await submit(application(service(pair)));
     const one = await agent.only(id);
@@ -121,7 +122,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     });
     await admin.delete(`execution/${id}`);
     await agent.report(seen.gone(one));
-    await agent.close();
   });
 
   test('H163: an active execution is not deleted, an ended one not terminated, and both are 400', async () => {
@@ -138,7 +138,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H168, H40: an execution is seen running until 3 s after its start, and everything agrees', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'early1', labels: ['early'] } });
     const id = await submit(application(service({ labels: ['early'] })));
     const one = await agent.only(id);
     await agent.report(seen.running(one), seen.exited(one, 1), seen.gone(one));
@@ -177,7 +177,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect(await running()).not.toContain(id);
     expect((await admin.delete(`execution/${id}`)).status).toBe(400);
     expect((await admin.delete(`execution/delete/${id}`)).status).toBe(204);
-    await agent.close();
   });
 
   test('H163: who may not delete an execution does not learn whether it is active', async () => {
@@ -201,8 +200,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     const { id, cookie, client } = await withSession('dora');
     expect(cookie).toContain('Max-Age=2592000');
     await writeRow(host(), 'UPDATE sessions SET full_until_ms = 1 WHERE user_id = ?', [Number(id)]);
-    const made = await client.post('execution', { name: 'late', application: waiting });
-    const { execution_id } = made.json<{ execution_id: number }>();
+    const execution_id = await submit(waiting, client);
     const { services } = (await client.get(`execution/${execution_id}`)).json<{ services: number[] }>();
     expect((await client.get(`service/${services[0]}`)).status).toBe(200);
     expect((await client.delete(`execution/${execution_id}`)).status).toBe(204);
@@ -218,10 +216,9 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
 
   test('H170: a log ends cleanly with a line that says so when its reader loses access', async () => {
     const { id, client } = await withSession('erika');
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'ends1', labels: ['ends'] } });
     const described = application(service({ labels: ['ends'] }));
-    const made = await client.post('execution', { name: 'x', application: described });
-    const one = await agent.runs(made.json<{ execution_id: number }>().execution_id);
+    const one = await agent.runs(await submit(described, client));
     const stream = await client.open('GET', `service/logs/${one.service}`);
     const received = text(stream);
     await (await agent.log(one.service)).write('2026-11-21 10:00:00 cut in the mid');
@@ -233,7 +230,6 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     ]);
     await admin.delete(`execution/${one.execution}`);
     await agent.report(seen.gone(one));
-    await agent.close();
   });
 
   test("H173: another user's execution and its services are 401 Unauthorized, and an unknown one is 404", async () => {
@@ -252,7 +248,7 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
   });
 
   test('H164: the group all of discovery is every group, and 2018.12 requires credentials', async () => {
-    const agent = await ScriptedAgent.join(host(), { facts: { name: 'zoe1', labels: ['zoe'] } });
+    await using agent = await ScriptedAgent.join(host(), { facts: { name: 'zoe1', labels: ['zoe'] } });
     const place = { labels: ['zoe'] };
     const id = await submit(
       application(service(place), service({ ...place, name: 'other', monitor: false })),
@@ -267,17 +263,12 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
     expect((await anonymous.get(`discovery/by_group/${id}/all`)).status).toBe(isLater ? 401 : 200);
     await admin.delete(`execution/${id}`);
     await agent.report(...started.map(seen.gone));
-    await agent.close();
   });
 
   test('H166: filters of the list are read as the earlier platform does', async () => {
     await addUser(host(), 'carol', 'secret words', 'user');
     const carol = anonymous.with(basic('carol', 'secret words'));
-    const made = await carol.post('execution', {
-      name: 'filtered',
-      application: waiting,
-    });
-    const { execution_id: id } = made.json<{ execution_id: number }>();
+    const id = await submit(waiting, carol);
     const { time_submit: at } = (await carol.get(`execution/${id}`)).json<{ time_submit: number }>();
     const idsOf = async (client: HttpClient, query: string) => {
       const reply = await client.get(`execution?${query}`);
@@ -321,12 +312,8 @@ onHosts([...hostsOf('zoe-2018.12'), ...hostsOf('zoe-2017.12')], (host, { variant
         },
       ],
     };
-    expect(
-      (await anonymous.post('zapp_validate', isLater ? described : { application: described })).status,
-    ).toBe(200);
-    const made = await admin.post('execution', { name: 'of-zoe', application: described });
-    expect(made.status).toBe(201);
-    const { execution_id: id } = made.json<{ execution_id: number }>();
+    expect((await validate(described)).status).toBe(200);
+    const id = await submit(described);
     type Shown = { services: number[]; description: { services: { command: string }[] } };
     const execution = (await admin.get(`execution/${id}`)).json<Shown>();
     expect(execution.description.services[0]?.command).toBe("awk '{print}' '{user_name}'");

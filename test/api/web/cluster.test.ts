@@ -23,11 +23,10 @@ onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
   const api = new ApiClient(host);
   const VIEWER = 'viewer';
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
   let viewer: WebClient;
   let plain: WebClient;
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     const role_id = await accounts.create('role', {
       name: VIEWER,
       can_access_api: true,
@@ -44,9 +43,7 @@ onHosts(hosts, (host) => {
   async function ownHost(): Promise<{ agent: ScriptedAgent; id: number; name: string }> {
     const name = newName('host');
     const agent = await ScriptedAgent.join(host(), { facts: { name, labels: ['of-agent'] } });
-    onTestFinished(async () => {
-      if (agent.closeCode === undefined) await agent.close();
-    });
+    onTestFinished(() => agent.close());
     const { id } = await registeredHost(host(), name);
     return { agent, id, name };
   }
@@ -108,10 +105,7 @@ onHosts(hosts, (host) => {
 
   test('W81, W168: waiting executions are shown with their reasons, once for all that have the same, but unnamed to users who may not see them', async () => {
     const execution = newName('waits');
-    const submit = async () => {
-      const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
-      return reply.json<{ execution_id: number }>().execution_id;
-    };
+    const submit = () => new ApiClient(host, 'plain', 'secret words').submit(large(), execution);
     const ids = [await submit(), await submit(), await submit()];
     const [all, veiled] = [await admin.get('/cluster'), await viewer.get('/cluster')];
     expect(all.text).toContain(execution);

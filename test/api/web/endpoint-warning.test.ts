@@ -1,6 +1,6 @@
 /** The page before an endpoint to which browsers send cookies of Berth. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { WebClient } from '../../support/clients/web-client.ts';
@@ -14,12 +14,11 @@ const port = (name: string, port_number: number, url_template: string) => ({
 
 onHosts(hosts, (host) => {
   const ann = new ApiClient(host, 'ann', 'secret words');
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
   let agent: ScriptedAgent;
   let id: number;
 
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     await new AccountClient(host).addUser('ann');
     agent = await ScriptedAgent.join(host(), { facts: { address: '127.0.0.1' } });
     const ports = [
@@ -28,8 +27,7 @@ onHosts(hosts, (host) => {
       port('Far', 81, 'http://far.example/{ip_port}'),
     ];
     id = await ann.submit(application(service({ ports })));
-    await agent.report(...(await agent.assigned(id, 1)).map(seen.running));
-    await ann.waitFor(id, 'running');
+    await agent.runs(id);
   });
   afterAll(() => agent.close());
 

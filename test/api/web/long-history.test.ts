@@ -9,9 +9,8 @@ const ROWS = SEARCHED_NAMES + 100;
 const FROM_MS = Date.now() - 10 * 86_400_000;
 
 onHosts(hosts, (host) => {
-  let admin: WebClient;
+  const admin = WebClient.ofAdmin(host);
   beforeAll(async () => {
-    admin = await WebClient.logIn(host);
     const insert = `INSERT INTO executions (id, name, user_id, description, status, deleted, time_submit_ms, time_end_ms,
       attempts, service_count) SELECT id, iif(id = 1, 'first', 'later'), (SELECT min(id) FROM users), '{}',
       iif(id % 5 = 0, 'error', 'terminated'), 0, ${FROM_MS} + id, ${FROM_MS} + id, 0, 0 FROM (WITH RECURSIVE n (id) AS

@@ -1,6 +1,6 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
-import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { PAGE, shown, WebClient } from '../../support/clients/web-client.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { manifest, ScratchShop, zapp } from '../../support/fixtures/shops.ts';
@@ -16,10 +16,7 @@ const valuesOf = ({ text }: Reply): Record<string, string | undefined> =>
 
 onHosts(hosts, (host) => {
   const api = () => new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
-  let admin: WebClient;
-  beforeAll(async () => {
-    admin = await WebClient.logIn(host);
-  });
+  const admin = WebClient.ofAdmin(host);
 
   test('W73: the shop shows its applications by category, with logo, name and summary', async () => {
     const { status, text } = await admin.get('/shop');
@@ -94,8 +91,7 @@ onHosts(hosts, (host) => {
       'environment:"><b>': 'x',
     };
     const refused = await admin.post('/shop/elastic-batch-0', order);
-    expect(refused.status).toBe(400);
-    expect(refused.text).toMatch(/id="service_count:worker-problem">must be at most 16</);
+    await expectAnswer(refused, 400, /id="service_count:worker-problem">must be at most 16</);
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
     // A fold that contains a problem is open.
     expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
@@ -130,8 +126,7 @@ onHosts(hosts, (host) => {
   test('W76: Check placement starts nothing and keeps what was typed', async () => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const checked = await admin.post('/shop/elastic-batch-0', order);
-    expect(checked.status).toBe(200);
-    expect(checked.text).toContain('Placement check');
+    await expectAnswer(checked, 200, 'Placement check');
     expect(valuesOf(checked)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
@@ -146,9 +141,8 @@ onHosts(hosts, (host) => {
         'cache-control': 'private, no-cache',
       },
     ]);
-    expect(
-      (await admin.get('/shop/hello-0/logo', { 'if-none-match': String(picture.headers.etag) })).status,
-    ).toBe(304);
+    const tag = { 'if-none-match': String(picture.headers.etag) };
+    expect((await admin.get('/shop/hello-0/logo', tag)).status).toBe(304);
     expect((await admin.get('/shop/hello-0/files/logo.svg')).text).toBe(picture.text);
     for (const path of [
       '/shop/hello-0/files/hello.json',

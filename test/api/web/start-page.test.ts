@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
-import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { basic, expectAnswer, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { formOf, PAGE, shown, WebClient } from '../../support/clients/web-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
@@ -28,10 +28,7 @@ const simple = (fields: Record<string, string> = {}) => ({
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);
   const accounts = new AccountClient(host);
-  let admin: WebClient;
-  beforeAll(async () => {
-    admin = await WebClient.logIn(host);
-  });
+  const admin = WebClient.ofAdmin(host);
 
   test('W9, W40: a description is submitted as it is, and the response leads to its execution', async () => {
     const described = { ...waiting, name: 'as-it-is' };
@@ -82,8 +79,7 @@ onHosts(hosts, (host) => {
 
   test('W42: a check reports the problems of a text or what it needs to start, to logged-in users only', async () => {
     const check = (description: string) => admin.post('/start/check', { description });
-    const broken = await check('{\n  "name": "x",,\n}');
-    expect([broken.status, broken.text]).toEqual([200, expect.stringContaining('data-line="2"')]);
+    await expectAnswer(check('{\n  "name": "x",,\n}'), 200, 'data-line="2"');
     const valid = await check(pretty(application(service({ total_count: 3, essential_count: 2 }))));
     expect(shown(valid.text)).toContain(
       'test-application has 2 essential services, which start together, and 1 elastic service, added while there is capacity. To start it needs 0 bytes of memory and 0.2 cores on hosts; under the quota its memory limits count: 0 bytes, and the default limit for 2 services without one.',
@@ -113,8 +109,7 @@ onHosts(hosts, (host) => {
   });
 
   test('W43: rows of ports are added and removed without script, and other fields stay', async () => {
-    const more = await admin.post(BY_FORM, simple({ action: 'add-port' }));
-    expect([more.status, more.text]).toEqual([200, expect.stringContaining('name="port_number-1"')]);
+    await expectAnswer(admin.post(BY_FORM, simple({ action: 'add-port' })), 200, 'name="port_number-1"');
     const fewer = await admin.post(BY_FORM, simple({ 'port_number-1': '81', action: 'remove-port-0' }));
     expect(fewer.text).toMatch(/<input id="port_number-0"[^>]* value="81"/);
     expect(fewer.text).not.toContain('name="port_number-1"');
@@ -177,24 +172,22 @@ onHosts(hosts, (host) => {
   });
 });
 
-describe('a variant of the API that refuses submissions beyond the quota', () => {
-  onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
-    test('W45: the refusal is shown, and what was typed stays', async () => {
-      const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
-      const made = async (kind: string, fields: object) =>
-        (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];
-      const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
-      const quota_id = await made('quota', { name: 'one', ...limits });
-      const user = await made('user', { username: 'dave', role_id: 2, quota_id });
-      await http.post(`user/${user}`, { password: 'secret words' });
-      const dave = await WebClient.logIn(host, 'dave', 'secret words');
-      startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
-      const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
-      expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
-      expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
-      const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
-      expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
-      expect(shop.text).toContain('value="My hello"');
-    });
+onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
+  test('W45: where a submission beyond the quota is refused, the refusal is shown, and what was typed stays', async () => {
+    const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
+    const made = async (kind: string, fields: object) =>
+      (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];
+    const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
+    const quota_id = await made('quota', { name: 'one', ...limits });
+    const user = await made('user', { username: 'dave', role_id: 2, quota_id });
+    await http.post(`user/${user}`, { password: 'secret words' });
+    const dave = await WebClient.logIn(host, 'dave', 'secret words');
+    startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
+    const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
+    expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
+    expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
+    const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
+    expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
+    expect(shop.text).toContain('value="My hello"');
   });
 });

@@ -1,38 +1,32 @@
 /** The embedded database, beyond the common contract (control-plane/store/db/embedded.ts). */
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { type EmbeddedOptions, openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { StatementCache } from '../../../control-plane/store/db/statement-cache.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 let folder: string;
 let path: string;
-const opened: { close(): unknown }[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-embedded-'));
+  folder = await testFolder();
   path = join(folder, 'data', 'berth.db');
-});
-
-afterEach(async () => {
-  for (const connection of opened.splice(0)) await connection.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function open(options?: EmbeddedOptions, url = pathToFileURL(path).href): Promise<Db> {
   const db = await openEmbedded(url, options);
-  opened.push(db);
+  onTestFinished(() => db.close());
   return db;
 }
 
 /** Simulates another process: a separate connection that holds a lock until it is closed. */
 function holdLock(mode: 'IMMEDIATE' | 'EXCLUSIVE'): Database.Database {
   const other = new Database(path);
-  opened.push(other);
+  onTestFinished(() => void other.close());
   other.exec(`BEGIN ${mode}`);
   return other;
 }

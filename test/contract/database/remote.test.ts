@@ -2,9 +2,7 @@
  * The remote database, beyond the common contract (control-plane/store/db/remote.ts): network failures, and
  * secrets.
  */
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
@@ -13,6 +11,7 @@ import { pipeline } from '../../../control-plane/store/db/pipeline.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { portOf } from '../../support/hosts/port.ts';
 import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
+import { serving } from '../../support/tools/serving.ts';
 
 const SECRET = 'secret-token';
 
@@ -64,17 +63,11 @@ describe.each(protocols)('a database on a server, by %s', (_name, protocol) => {
 });
 
 describe.each(protocols)('an answer that does not come from a database, by %s', (_name, protocol) => {
-  let server: Server | undefined;
-
-  afterEach(async () => {
-    server?.closeAllConnections();
-    server?.close();
-  });
+  let server: Server;
 
   async function openAgainst(answer: RequestListener, timeoutMs = 500): Promise<Db> {
-    server = createServer(answer).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    server = createServer(answer);
+    const port = await serving(server);
     return openRemote(`http://127.0.0.1:${port}`, SECRET, protocol, { timeoutMs });
   }
 
@@ -105,7 +98,7 @@ describe.each(protocols)('an answer that does not come from a database, by %s', 
       setImmediate(() => response.destroy());
     });
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ kind: 'unavailable' });
-    server?.removeAllListeners('request').on('request', (_, response) => response.writeHead(200).write('{'));
+    server.removeAllListeners('request').on('request', (_, response) => response.writeHead(200).write('{'));
     await expect(db.query('SELECT 1')).rejects.toMatchObject({
       kind: 'unavailable',
       message: expect.stringMatching(/did not answer within 500 ms$/),
@@ -177,7 +170,7 @@ describe.each(protocols)('an answer that does not come from a database, by %s', 
       response.writeHead(404).end();
     });
     await expect(db.query('SELECT 1')).rejects.toThrow('HTTP 404');
-    const port = portOf(server as Server);
+    const port = portOf(server);
     for (const tail of ['/of/mine/', '/?x=1', '#f']) {
       const one = openRemote(`http://127.0.0.1:${port}${tail}`, SECRET, protocol);
       await expect(one.query('SELECT 1')).rejects.toThrow('HTTP 404');

@@ -1,26 +1,22 @@
 /** The history on real databases: space is given back or used again. */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import Database from 'libsql';
-import { afterEach, describe, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { writeCopy } from '../../../control-plane/local/database-copy.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { groupAllReads } from '../../../control-plane/store/db/grouped-reads.ts';
 import { compact } from '../../../control-plane/store/schema/compaction.ts';
 import { emptyDatabase, type TestDatabase } from '../../support/hosts/databases.ts';
+import { testFolder } from '../../support/tools/test-folder.ts';
 
 const ROWS = 4_000;
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 async function empty(kind: 'file' | 'sqld on workerd'): Promise<{ place: TestDatabase; db: Db }> {
   const place = await emptyDatabase(kind);
-  undo.push(() => place.remove());
+  onTestFinished(() => place.remove());
   return { place, db: await place.open() };
 }
 
@@ -62,54 +58,51 @@ test('C245: an embedded file gives its unused pages back in steps, but for a twe
   expect(await pragma(db, 'integrity_check').catch(() => 'damaged')).not.toBe('damaged');
 });
 
-describe('C245: a file from an earlier version', () => {
-  /** A file without the mode that gives pages back. */
-  async function earlier(): Promise<{ db: Db; folder: string; path: string }> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-earlier-'));
-    undo.push(() => rm(folder, { recursive: true, force: true }));
-    const path = join(folder, 'berth.db');
-    const connection = new Database(path);
-    connection.exec('CREATE TABLE kept (text TEXT)');
-    connection.close();
-    const db = await openEmbedded(pathToFileURL(path).href);
-    undo.push(() => db.close());
-    await fill(db);
-    return { db, folder, path };
-  }
+/** A file without the mode that gives pages back. */
+async function earlier(): Promise<{ db: Db; folder: string; path: string }> {
+  const folder = await testFolder();
+  const path = join(folder, 'berth.db');
+  const connection = new Database(path);
+  connection.exec('CREATE TABLE kept (text TEXT)');
+  connection.close();
+  const db = await openEmbedded(pathToFileURL(path).href);
+  onTestFinished(() => db.close());
+  await fill(db);
+  return { db, folder, path };
+}
 
-  test('C245: is written anew at a start, and can shrink from then on', async () => {
-    const { db } = await earlier();
-    expect(await db.shrink?.(100)).toBe(0);
-    expect(await compact(db)).toMatchObject({ outcome: 'done' });
-    expect(await compact(db)).toBeUndefined();
-    await db.query('DELETE FROM history');
-    expect(await db.shrink?.(100)).toBe(100);
-  });
+test('C245: a file from an earlier version is written anew at a start, and can shrink from then on', async () => {
+  const { db } = await earlier();
+  expect(await db.shrink?.(100)).toBe(0);
+  expect(await compact(db)).toMatchObject({ outcome: 'done' });
+  expect(await compact(db)).toBeUndefined();
+  await db.query('DELETE FROM history');
+  expect(await db.shrink?.(100)).toBe(100);
+});
 
-  test('C245: is left as it is if it is too large, and its backup can shrink', async () => {
-    const { db, folder } = await earlier();
-    expect(await compact(db, 100_000)).toMatchObject({ outcome: 'too large' });
-    await db.query('DELETE FROM history WHERE id > 1000');
-    expect(await db.shrink?.(100)).toBe(0);
-    const path = join(folder, 'copy.db');
-    await writeCopy(db, path);
-    const copy = await openEmbedded(pathToFileURL(path).href);
-    undo.push(() => copy.close());
-    await copy.query('DELETE FROM history');
-    expect(await copy.shrink?.(100)).toBe(100);
-  });
+test('C245: a file from an earlier version is left as it is if it is too large, and its backup can shrink', async () => {
+  const { db, folder } = await earlier();
+  expect(await compact(db, 100_000)).toMatchObject({ outcome: 'too large' });
+  await db.query('DELETE FROM history WHERE id > 1000');
+  expect(await db.shrink?.(100)).toBe(0);
+  const path = join(folder, 'copy.db');
+  await writeCopy(db, path);
+  const copy = await openEmbedded(pathToFileURL(path).href);
+  onTestFinished(() => copy.close());
+  await copy.query('DELETE FROM history');
+  expect(await copy.shrink?.(100)).toBe(100);
+});
 
-  test('C245: is left as it is while another process uses it', async () => {
-    const { path, db: first } = await earlier();
-    await first.close();
-    const db = await openEmbedded(pathToFileURL(path).href, { busyTimeoutMs: 10 });
-    undo.push(() => db.close());
-    const other = new Database(path);
-    undo.push(() => other.close());
-    other.exec('BEGIN IMMEDIATE');
-    expect(await compact(db)).toMatchObject({ outcome: 'in use' });
-    other.exec('ROLLBACK');
-  });
+test('C245: a file from an earlier version is left as it is while another process uses it', async () => {
+  const { path, db: first } = await earlier();
+  await first.close();
+  const db = await openEmbedded(pathToFileURL(path).href, { busyTimeoutMs: 10 });
+  onTestFinished(() => db.close());
+  const other = new Database(path);
+  onTestFinished(() => void other.close());
+  other.exec('BEGIN IMMEDIATE');
+  expect(await compact(db)).toMatchObject({ outcome: 'in use' });
+  other.exec('ROLLBACK');
 });
 
 test('C245: a server uses the pages of removed rows again', async () => {

@@ -151,18 +151,19 @@ export class ScriptedAgent {
   }
 
   /** Waits until all `count` services of the execution are assigned; in the order of the starts. */
+  assigned(execution: number, count?: 1): Promise<[Assignment, ...Assignment[]]>;
+  assigned(execution: number, count: 2 | 3): Promise<[Assignment, Assignment, ...Assignment[]]>;
+  assigned(execution: number, count: number): Promise<Assignment[]>;
   assigned(execution: number, count = 1): Promise<Assignment[]> {
     return eventually(() => {
       const found = [...this.assignments.values()].filter((one) => one.execution === execution);
       return found.length >= count && found;
-    }).then((found) => found || []);
+    });
   }
 
   /** Waits for the start of the first service of the execution, which has no other to begin with. */
   async only(execution: number): Promise<Assignment> {
-    const [one] = await this.assigned(execution);
-    if (!one) throw new Error('no assignment');
-    return one;
+    return (await this.assigned(execution))[0];
   }
 
   /** The same. The service runs from then on. */
@@ -184,22 +185,16 @@ export class ScriptedAgent {
 
   /** Waits for the `nth` log stream of the service that the control plane opens. */
   log(service: number, nth = 0): Promise<ScriptedLog> {
-    return eventually(() => this.logs.filter((log) => log.opened.service === service)[nth]).then((log) => {
-      if (!log) throw new Error('no log stream was opened');
-      return log;
-    });
+    return eventually(() => this.logs.filter((log) => log.opened.service === service)[nth]);
   }
 
   /** Waits for the `nth` stream that the control plane opens. */
   stream(nth = 0): Promise<ScriptedStream> {
-    return eventually(() => this.streams[nth]).then((stream) => {
-      if (!stream) throw new Error('no stream was opened');
-      return stream;
-    });
+    return eventually(() => this.streams[nth]);
   }
 
-  async closed(): Promise<number> {
-    return (await eventually(() => this.closeCode)) ?? 0;
+  closed(): Promise<number> {
+    return eventually(() => this.closeCode);
   }
 
   /** Resolves once a ping is answered, which the runtime does without the control plane. */
@@ -218,6 +213,10 @@ export class ScriptedAgent {
   async close(): Promise<void> {
     this.#socket.close(1000);
     await this.closed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   /** Ends the connection without a word, whatever waits to be sent. */

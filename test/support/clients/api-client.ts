@@ -31,6 +31,13 @@ export class ApiClient {
       .execution_id;
   }
 
+  /** Submits an execution, and waits until it runs. */
+  async run(described: Application, timeoutMs?: number): Promise<number> {
+    const id = await this.submit(described);
+    await this.waitFor(id, 'running', timeoutMs);
+    return id;
+  }
+
   execution(id: number): Promise<Execution> {
     return this.#read(`execution/${id}`);
   }
@@ -97,6 +104,12 @@ export class ApiClient {
     await this.#ok('DELETE', `execution/${id}`, undefined, '');
   }
 
+  /** Terminates executions that run, and waits until they have ended. */
+  async end(...ids: number[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.terminate(id)));
+    await Promise.all(ids.map((id) => this.waitFor(id, 'terminated')));
+  }
+
   /** Terminates every execution that has not ended, again and again, until all have ended. */
   async endAll(timeoutMs = 120_000): Promise<void> {
     await eventually(async () => {
@@ -144,7 +157,7 @@ export class ApiClient {
     }, timeoutMs).catch((cause) => {
       throw failure(cause);
     });
-    if (reached && reached.status === status) return reached;
+    if (reached.status === status) return reached;
     throw failure();
   }
 

@@ -1,9 +1,9 @@
 /**
  * Event client for the API suite: the state that a browser's EventSource would hold, and how the stream
- * ended.
+ * ended. It closes with its test.
  */
 import type { IncomingMessage } from 'node:http';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { eventually } from '../tools/eventually.ts';
 import type { HttpClient } from './http-client.ts';
 
@@ -28,6 +28,7 @@ export class EventClient {
 
   constructor(response: IncomingMessage) {
     this.response = response;
+    onTestFinished(() => this.close());
     response.setEncoding('utf8');
     response.on('data', (text: string) => this.#receive(text));
     response.on('end', () => {

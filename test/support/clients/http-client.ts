@@ -11,6 +11,7 @@ import {
   request,
 } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { expect } from 'vitest';
 import { checkExchange } from '../tools/documented.ts';
 
 export interface Reply {
@@ -22,7 +23,23 @@ export interface Reply {
   json<T = Record<string, unknown>>(): T;
 }
 
+/** Berth's own path, whatever the variant of the API. */
+export const NATIVE = '/native/api/0.7';
+
 type Headers = Record<string, string>;
+
+type Answer = Pick<Reply, 'status' | 'text'>;
+
+/** Expects an answer with this status, and with these words in its text. */
+export async function expectAnswer(
+  answer: Answer | Promise<Answer>,
+  status: number,
+  words: string | RegExp,
+): Promise<void> {
+  const reply = await answer;
+  const wanted = typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words);
+  expect([reply.status, reply.text]).toEqual([status, wanted]);
+}
 
 /** The client's address, as Cloudflare tells it to a Worker. On Node it has no meaning. */
 const CLOUDFLARE: Headers = { 'cf-connecting-ip': '127.0.0.1' };

@@ -1,4 +1,5 @@
 /** A browser without script for tests of pages: logs in by the form, reads pages as text, and sends forms. */
+import { beforeAll } from 'vitest';
 import type { Host } from '../hosts/hosts.ts';
 import { HttpClient, type Reply } from './http-client.ts';
 
@@ -23,11 +24,11 @@ export function sessionOf({ headers }: Reply): string {
 }
 
 export class WebClient {
-  readonly #http: HttpClient;
-  readonly #cookie: string;
+  readonly #anyone: HttpClient;
+  #cookie: string;
 
-  constructor(http: HttpClient, cookie: string) {
-    this.#http = http.with({ cookie });
+  constructor(anyone: HttpClient, cookie: string) {
+    this.#anyone = anyone;
     this.#cookie = cookie;
   }
 
@@ -42,17 +43,26 @@ export class WebClient {
     return new WebClient(anyone, cookie);
   }
 
+  /** The client of the administrator, logged in before the tests of a suite. */
+  static ofAdmin(host: () => Host): WebClient {
+    const client = new WebClient(new HttpClient(() => host().url(), PAGE), '');
+    beforeAll(async () => {
+      client.#cookie = (await WebClient.logIn(host)).cookie;
+    });
+    return client;
+  }
+
   /** The same session for requests to the API. */
   get cookie(): string {
     return this.#cookie;
   }
 
   get(path: string, headers?: Record<string, string>): Promise<Reply> {
-    return (headers ? this.#http.with(headers) : this.#http).get(path);
+    return this.#anyone.with({ cookie: this.#cookie, ...headers }).get(path);
   }
 
   post(path: string, fields: Fields = {}): Promise<Reply> {
-    return this.#http.send('POST', path, formOf(fields));
+    return this.#anyone.with({ cookie: this.#cookie }).send('POST', path, formOf(fields));
   }
 
   /** Sends a form and follows its redirect with the notice, as a browser does. */
@@ -61,8 +71,7 @@ export class WebClient {
     if (status !== 303) throw new Error(`POST ${path}: ${status} ${text}`);
     const notices = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
     const notice = notices.find((one) => one.startsWith('berth_notice='));
-    return this.#http
-      .with(notice ? { cookie: `${this.#cookie}; ${notice}` } : {})
-      .get(headers.location ?? '/');
+    const cookie = notice ? `${this.#cookie}; ${notice}` : this.#cookie;
+    return this.#anyone.with({ cookie }).get(headers.location ?? '/');
   }
 }

@@ -23,8 +23,7 @@ export async function checkSecretEnvironment(berth: Berth): Promise<void> {
     ['URL', '{user_name}:{secret#DB_PASSWORD}@db'],
   ];
   const command = 'echo $(echo $DB_PASSWORD | wc -c) $(echo $URL | cut -c 1-6); exec sleep 1000';
-  const id = await api.submit(application(script(command, { environment })));
-  await api.waitFor(id, 'running');
+  const id = await api.run(application(script(command, { environment })));
   const [container] = await berth.containersOf(id);
   const { Config } = await berth.docker.getContainer(String(container?.Id)).inspect();
   expect(Config.Env).toContain(`DB_PASSWORD=${value}`);
@@ -33,8 +32,7 @@ export async function checkSecretEnvironment(berth: Berth): Promise<void> {
   ).not.toContain(value);
   expect(await filesWith(berth.dataDir, value)).toEqual([]);
   expect(berth.program.output).not.toContain(value);
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
+  await api.end(id);
   expect(await api.logText(id)).toBe(`${value.length + 1} admin:\n`);
 }
 
@@ -67,13 +65,12 @@ export async function checkSecretFiles(
   const command =
     'cat /etc/app/key.pem | wc -c; touch /etc/app/key.pem 2>/dev/null || echo read-only; ' +
     'trap "exit 3" TERM; while true; do sleep 0.1; done';
-  const id = await api.submit(
+  const id = await api.run(
     application(
       script(command, { files, user: '1000', monitor: false }),
       script('sleep 1000', { name: 'keeper' }),
     ),
   );
-  await api.waitFor(id, 'running');
   const [service] = await api.services(id);
   await eventually(async () => expect(await written(folder)).toEqual([value]));
   expect(await filesWith(berth.dataDir, value)).toEqual([]);
@@ -90,8 +87,7 @@ export async function checkSecretFiles(
   await eventually(async () => (await container.logs({ stdout: true })).includes('read-only'));
   const { HostConfig } = await container.inspect();
   expect(JSON.stringify(HostConfig)).not.toContain(value);
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
+  await api.end(id);
   expect(await api.logText(id)).toBe(`${value.length}\nread-only\n`.repeat(2));
   await eventually(async () => expect(await written(folder)).toEqual([]));
   await rm(folder, { recursive: true });

@@ -3,12 +3,10 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { proofFor, ScriptedAgent } from '../agents/scripted-agent.ts';
-import { basic, HttpClient, type Reply } from '../clients/http-client.ts';
+import { basic, HttpClient, NATIVE, type Reply } from '../clients/http-client.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 import { addUser } from '../fixtures/users.ts';
 import { ADMIN_PASSWORD, allRows, type Host } from '../hosts/hosts.ts';
-
-export const NATIVE = '/native/api/0.7';
 
 interface Fetched {
   /** Path at the control plane. */

@@ -10,13 +10,16 @@ const PAUSE_SHARE = 0.1;
 export const AT_ONCE_MS = 10_000;
 
 /** Calls `probe` until it neither throws nor returns undefined or false. Returns the result. */
-export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
+export async function eventually<T>(
+  probe: () => T | Promise<T>,
+  timeoutMs = 60_000,
+): Promise<Exclude<T, undefined | false>> {
   const startMs = performance.now();
   for (;;) {
     let failure: unknown = new Error('the condition never came true');
     try {
       const value = await probe();
-      if (value !== undefined && value !== false) return value;
+      if (value !== undefined && value !== false) return value as Exclude<T, undefined | false>;
     } catch (error) {
       failure = error;
     }

@@ -85,8 +85,7 @@ export function crossSite(site: () => Site): void {
 
   test('W207, H685: no page of another site opens a terminal, shows one, or has one started', async () => {
     const { api } = site().berth;
-    const id = await api.submit(application(script('sleep 10000')));
-    await api.waitFor(id, 'running');
+    const id = await api.run(application(script('sleep 10000')));
     const [service] = await api.services(id);
     const path = `/executions/${id}/services/${service?.id}/terminal`;
     const outcome = (origin: string) => `new Promise((done) => {

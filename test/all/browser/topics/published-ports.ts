@@ -7,8 +7,7 @@ import { PASSWORD } from '../../../support/rigs/berth.ts';
 export function publishedPorts(site: () => Site): void {
   test('P317, W230: no cookie of Berth reaches a published port over plain http, and the port can set none', async () => {
     const { api, url: berth } = site().berth;
-    const id = await api.submit(shellApp('evil'));
-    await api.waitFor(id, 'running');
+    const id = await api.run(shellApp('evil'));
     const [service] = (await api.execution(id)).services;
     const page = await site().visit(`/executions/${id}`, { expected: /./ });
     const context = page.context();

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { logIn, type Site } from '../../../support/browser/browser.ts';
 import { application, script, service } from '../../../support/fixtures/descriptions.ts';
 import { PASSWORD } from '../../../support/rigs/berth.ts';
@@ -51,53 +51,49 @@ export function start(site: () => Site): void {
     await api.endAll();
   });
 
-  describe('the editor', () => {
-    test('W41, W42, W48, W156: problems are reported while the user types, marked, and linked to their lines', async () => {
-      const page = await site().visit(BY_DESCRIPTION, { expected: /400/ });
-      await press(page, 'Start');
-      await page.getByRole('link', { name: 'Line 1, column 1' }).waitFor();
-      await page.locator('.gutter b', { hasText: /^1$/ }).waitFor();
-      expect(await editor(page).getAttribute('aria-invalid')).toBe('true');
-      await editor(page).fill(pretty({ ...application(service()), size: '<img src=x onerror=alert(1)>' }));
-      await page.getByRole('link', { name: /Line \d+, column 3/ }).click();
-      expect(await selectedIn(page)).toBe('"size": "<img src=x onerror=alert(1)>",');
-      const marked = await page.locator('.gutter b').allTextContents();
-      expect(marked).toEqual([
-        String(
-          1 +
-            pretty(application(service()))
-              .split('\n')
-              .findIndex((one) => one.includes('"size"')),
-        ),
-      ]);
-      expect(await editor(page).getAttribute('aria-invalid')).toBe('true');
-      await page.keyboard.type('"size": 1,');
-      await page.getByText('Valid: test-application has 1 essential service').waitFor();
-      expect(await page.locator('.gutter b').count()).toBe(0);
-    });
+  test('W41, W42, W48, W156: problems are reported while the user types, marked, and linked to their lines', async () => {
+    const page = await site().visit(BY_DESCRIPTION, { expected: /400/ });
+    await press(page, 'Start');
+    await page.getByRole('link', { name: 'Line 1, column 1' }).waitFor();
+    await page.locator('.gutter b', { hasText: /^1$/ }).waitFor();
+    expect(await editor(page).getAttribute('aria-invalid')).toBe('true');
+    await editor(page).fill(pretty({ ...application(service()), size: '<img src=x onerror=alert(1)>' }));
+    await page.getByRole('link', { name: /Line \d+, column 3/ }).click();
+    expect(await selectedIn(page)).toBe('"size": "<img src=x onerror=alert(1)>",');
+    const marked = await page.locator('.gutter b').allTextContents();
+    expect(marked).toEqual([
+      String(
+        1 +
+          pretty(application(service()))
+            .split('\n')
+            .findIndex((one) => one.includes('"size"')),
+      ),
+    ]);
+    expect(await editor(page).getAttribute('aria-invalid')).toBe('true');
+    await page.keyboard.type('"size": 1,');
+    await page.getByText('Valid: test-application has 1 essential service').waitFor();
+    expect(await page.locator('.gutter b').count()).toBe(0);
+  });
 
-    test('W48: a file is opened or dropped into the text', async () => {
-      const page = await site().visit(BY_DESCRIPTION);
-      const file = (size: number) => ({
-        name: 'application.json',
-        mimeType: 'application/json',
-        buffer: Buffer.from(pretty({ ...application(service()), size }).replaceAll('\n', '\r\n')),
-      });
-      await page.getByLabel('Open file').setInputFiles(file(7));
-      await page.getByText('Valid: ').waitFor();
-      expect(await editor(page).inputValue()).toBe(pretty({ ...application(service()), size: 7 }));
-      await page.evaluate(`{
+  test('W48: a file is opened or dropped into the text', async () => {
+    const page = await site().visit(BY_DESCRIPTION);
+    const file = (size: number) => ({
+      name: 'application.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(pretty({ ...application(service()), size }).replaceAll('\n', '\r\n')),
+    });
+    await page.getByLabel('Open file').setInputFiles(file(7));
+    await page.getByText('Valid: ').waitFor();
+    expect(await editor(page).inputValue()).toBe(pretty({ ...application(service()), size: 7 }));
+    await page.evaluate(`{
         const dataTransfer = new DataTransfer();
         dataTransfer.items.add(new File(['{"dropped": true}'], 'a.json'));
         document.querySelector('textarea').dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
       }`);
-      await page.getByText('dropped is not a known key').waitFor();
-      await page
-        .getByLabel('Open file')
-        .setInputFiles({ ...file(1), buffer: Buffer.alloc(2 ** 18 + 1, ' ') });
-      await page.getByText('larger than 256 KiB').waitFor();
-      expect(await editor(page).inputValue()).toBe('{"dropped": true}');
-    });
+    await page.getByText('dropped is not a known key').waitFor();
+    await page.getByLabel('Open file').setInputFiles({ ...file(1), buffer: Buffer.alloc(2 ** 18 + 1, ' ') });
+    await page.getByText('larger than 256 KiB').waitFor();
+    expect(await editor(page).inputValue()).toBe('{"dropped": true}');
   });
 
   test('W47: a double click submits once', async () => {

@@ -1,6 +1,6 @@
 /** Host folders of containers under an agent as hosts run it: by its systemd unit, and as an image. */
 import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type AttackContainer, swapFolders } from '../../../support/attacks/folder-swap.ts';
@@ -11,7 +11,7 @@ import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { startCommand } from '../../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 const run = promisify(execFile);
 /** More tries by SWAP_TRIES=1000. */
@@ -29,17 +29,14 @@ beforeAll(async () => {
 });
 afterAll(() => berth.close());
 beforeEach(async () => {
-  base = await scratchFolder('berth-volumes-');
+  base = await testFolder();
   root = `${base}/root`;
   await mkdir(`${root}/swapped`, { recursive: true });
   await writeFile(`${root}/swapped/inside`, '');
   await mkdir(`${base}/outside`);
   await writeFile(`${base}/outside/secret`, '');
 });
-afterEach(async () => {
-  await berth.api.endAll();
-  await rm(base, { recursive: true });
-});
+afterEach(() => berth.api.endAll());
 
 /**
  * Installs the agent by its script and starts it under the unit, as changed, for the current test. Resolves
@@ -79,8 +76,7 @@ const attack = () =>
     proof: 'secret',
     tries: TRIES,
     start: async (container) => {
-      const id = await berth.api.submit(application(serviceOf(container)));
-      await berth.api.waitFor(id, 'running', START_MS);
+      const id = await berth.api.run(application(serviceOf(container)), START_MS);
       return () => berth.api.terminate(id);
     },
     run: async (container) => {
@@ -145,8 +141,7 @@ test('P113, P115: an agent that cannot pin folders refuses one whose parent a co
   const volume = (path: string) => ({ name: 'in', path, read_only: false });
   const mounting = (path: string, text = 'test -d /mnt/in') =>
     application(script(text, { volumes: [volume(path)] }));
-  const writer = await api.submit(mounting(root, 'sleep 1000'));
-  await api.waitFor(writer, 'running', START_MS);
+  const writer = await api.run(mounting(root, 'sleep 1000'), START_MS);
   const refused = await api.waitFor(await api.submit(mounting(`${root}/swapped`)), 'error', START_MS);
   expect(refused.error_message).toContain(
     `volume in: a container could exchange the folder ${root}/swapped: it must be mounted when no other container can write to ${root}`,
@@ -154,11 +149,9 @@ test('P113, P115: an agent that cannot pin folders refuses one whose parent a co
   await eventually(async () => {
     const { conditions } = await api.host(host);
     const text = expect.stringContaining('SYS_PTRACE');
-    expect(conditions).toContainEqual({ kind: 'unpinned-folders', text });
-    return true;
+    return expect(conditions).toContainEqual({ kind: 'unpinned-folders', text });
   });
   await api.waitFor(await api.submit(mounting(root)), 'terminated', START_MS);
-  await api.terminate(writer);
-  await api.waitFor(writer, 'terminated');
+  await api.end(writer);
   await api.waitFor(await api.submit(mounting(`${root}/swapped`)), 'terminated', START_MS);
 });

@@ -28,14 +28,8 @@ type Range = [min: number | null, max: number | null];
 /** Runs one service that requests these cores and this memory. */
 async function run([min, max]: Range, memory: Range = [null, null], api = berth.api): Promise<number> {
   const resources = { memory: { min: memory[0], max: memory[1] }, cores: { min, max } };
-  const id = await api.submit(application(service({ command: 'sleep 1000', resources })));
-  await berth.api.waitFor(id, 'running');
+  const id = await api.run(application(service({ command: 'sleep 1000', resources })));
   return id;
-}
-
-async function end(...ids: number[]): Promise<void> {
-  for (const id of ids) await berth.api.terminate(id);
-  for (const id of ids) await berth.api.waitFor(id, 'terminated');
 }
 
 /** What the engine has set for the container of an execution. */
@@ -48,8 +42,7 @@ const limitOf = async (id: number): Promise<number> => ((await settingsOf(id)).N
 
 const reaches = (id: number, cores: number) =>
   eventually(async () => {
-    expect(await limitOf(id)).toBeCloseTo(cores, 5);
-    return true as const;
+    return expect(await limitOf(id)).toBeCloseTo(cores, 5);
   }, LIMIT_MS);
 
 test('C80, C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
@@ -71,9 +64,9 @@ test('C80, C212: the containers of a user get no more cores than the quota while
   const other = await run([0.1, null]);
   for (const id of mine) await reaches(id, 0.33);
   await reaches(other, OFFERED - 1);
-  await end(other);
+  await berth.api.end(other);
   for (const id of mine) await reaches(id, alone);
-  await end(...mine);
+  await berth.api.end(...mine);
 });
 
 test('C10, C199: a container that takes more memory than its limit ends, with a message that names the cause', async () => {

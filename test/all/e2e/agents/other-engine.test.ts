@@ -1,21 +1,20 @@
 /** An agent with the key of a host and another engine: a copied data folder, or another DOCKER_HOST. */
-import { cp, rm } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_SOCKET, socketOf, unixHost } from '../../../../agent/engine/engine-address.ts';
 import { EngineProxy } from '../../../support/engines/engine-proxy.ts';
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import type { Program } from '../../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../../support/rigs/berth.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let berth: Berth;
 let agent: Program;
-let folder: string;
+const folder = suiteFolder();
 let other: EngineProxy;
 
 beforeAll(async () => {
   berth = await startBerth({ deployment: 'e2e-other-engine', env: { BERTH_LOCAL_AGENT: 'off' } });
-  folder = await scratchFolder('berth-other-engine-');
   const socket = socketOf(process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET)) ?? DEFAULT_SOCKET;
   other = await EngineProxy.open(`${folder}/engine.sock`, socket);
   await other.become('is-another');
@@ -25,12 +24,10 @@ afterAll(async () => {
   await berth.api.endAll();
   await berth.close(agent);
   other.close();
-  await rm(folder, { recursive: true });
 });
 
 test('P318, P319: a copied data folder on another engine, and another DOCKER_HOST, end nothing of the host', async () => {
-  const id = await berth.api.submit(application(script('sleep 10000')));
-  await berth.api.waitFor(id, 'running');
+  const id = await berth.api.run(application(script('sleep 10000')));
   const isRunning = async () => {
     expect((await berth.api.execution(id)).status).toBe('running');
     expect((await berth.containersOf(id)).map(({ State }) => State)).toEqual(['running']);

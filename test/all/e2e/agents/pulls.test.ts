@@ -58,11 +58,9 @@ test('P43, P44, C85: an image is pulled once for all its services, its progress 
   for (const id of pulling) await api.waitFor(id, 'running');
   const requestCount = registry.door.blobs.length;
   expect(new Set(registry.door.blobs.map(({ path }) => path)).size).toBe(requestCount);
-  const later = await api.submit(running(image));
-  await api.waitFor(later, 'running');
+  const later = await api.run(running(image));
   expect(registry.door.blobs.length).toBe(requestCount);
-  for (const id of [...pulling, later]) await api.terminate(id);
-  for (const id of [...pulling, later]) await api.waitFor(id, 'terminated');
+  await api.end(...pulling, later);
 });
 
 test('P232, P233, P235: a user pulls with own credentials, which the host does not keep, and others need their own', async () => {
@@ -80,17 +78,14 @@ test('P232, P233, P235: a user pulls with own credentials, which the host does n
   expect(failed.error_message).toContain(`your credentials for ${ofUsers.host} were refused`);
   expect(failed.error_message).not.toContain(wrong);
   const credentials = await set(LOGIN.password);
-  const id = await api.submit(running(image));
-  await api.waitFor(id, 'running');
+  const id = await api.run(running(image));
   const requestCount = ofUsers.door.manifests.length;
-  const again = await api.submit(running(image));
-  await api.waitFor(again, 'running');
+  const again = await api.run(running(image));
   expect(ofUsers.door.manifests.length).toBe(requestCount);
   expect(await filesWith(berth.dataDir, wrong)).toEqual([]);
   expect(berth.program.output).not.toContain(wrong);
   await api.http.delete(`registry/${credentials}`);
   const without = await api.waitFor(await api.submit(running(image)), 'error');
   expect(without.error_message).toContain('no basic auth credentials');
-  for (const one of [id, again]) await api.terminate(one);
-  for (const one of [id, again]) await api.waitFor(one, 'terminated');
+  await api.end(id, again);
 });

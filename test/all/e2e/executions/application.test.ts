@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   checkSecretEnvironment,
@@ -8,14 +8,13 @@ import {
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { type Berth, PASSWORD, startBerth } from '../../../support/rigs/berth.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let berth: Berth;
-let workspaces: string;
+const workspaces = suiteFolder();
 const secrets = secretSettings();
 
 beforeAll(async () => {
-  workspaces = await scratchFolder('berth-workspaces-');
   await mkdir(`${workspaces}/admin`);
   const env = { ...secrets, BERTH_AGENT_WORKSPACE_ROOT: workspaces };
   berth = await startBerth({ deployment: 'e2e-application', env });
@@ -24,7 +23,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await berth.close();
-  await rm(workspaces, { recursive: true, force: true });
 });
 
 test('C24: a container has the whole environment, with the variables of the description replaced', async () => {
@@ -73,8 +71,7 @@ test('P224, H582: a container reads files with secrets from memory, also after r
 
 test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', async () => {
   const { api } = berth;
-  const id = await api.submit(application(script('trap "" TERM; while true; do sleep 1; done')));
-  await api.waitFor(id, 'running');
+  const id = await api.run(application(script('trap "" TERM; while true; do sleep 1; done')));
   const sinceS = Date.now() / 1_000;
   await api.terminate(id);
   expect((await api.execution(id)).status).toBe('cleaning up');

@@ -43,8 +43,7 @@ test('H270: a request that is under way at SIGTERM is answered, and new connecti
   process.kill(berth.program.pid, 'SIGTERM');
   await eventually(async () => {
     const refused = await fetch(berth.url).catch(({ cause }) => cause.code);
-    expect(refused).toBe('ECONNREFUSED');
-    return true;
+    return expect(refused).toBe('ECONNREFUSED');
   });
   socket.write(body);
   const reply = await answerOn(socket);
@@ -53,8 +52,7 @@ test('H270: a request that is under way at SIGTERM is answered, and new connecti
   expect(await berth.program.waitForEnd()).toBe(0);
   await berth.start();
   await berth.api.waitFor(execution_id, 'running');
-  await berth.api.terminate(execution_id);
-  await berth.api.waitFor(execution_id, 'terminated');
+  await berth.api.end(execution_id);
 });
 
 test('H271: a second signal ends the control plane at once', async () => {
@@ -67,16 +65,14 @@ test('H271: a second signal ends the control plane at once', async () => {
 });
 
 test('P70: an agent that receives SIGTERM leaves its containers running and manages them after its restart', async () => {
-  const id = await berth.api.submit(idle());
-  await berth.api.waitFor(id, 'running');
+  const id = await berth.api.run(idle());
   const [before] = await berth.containersOf(id);
   expect(await agent.stop()).toBe(0);
   expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
   agent = berth.startAgent();
   await agent.waitFor(/session\.synced/);
   expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
-  await berth.api.terminate(id);
-  await berth.api.waitFor(id, 'terminated');
+  await berth.api.end(id);
   expect(await berth.api.logText(id)).toBe('output\n');
 });
 

@@ -45,10 +45,8 @@ async function evictCoordinator(...pulsing: ScriptedAgent[]): Promise<void> {
 
 const countOf = (event: string) => host.output().split(`"${event}"`).length - 1;
 
-async function startOn(label: string, agent: ScriptedAgent): Promise<Assignment> {
-  const execution = await api.submit(application(service({ labels: [label] })));
-  return agent.runs(execution);
-}
+const startOn = async (label: string, agent: ScriptedAgent): Promise<Assignment> =>
+  agent.runs(await api.submit(application(service({ labels: [label] }))));
 
 const join = (name: string) => ScriptedAgent.join(host, { facts: { name, labels: [name] } });
 
@@ -116,10 +114,7 @@ test('P180: a host that dies while gateway and coordinator sleep is lost in time
     await living.pulse();
     return countOf('gateway.silent') > 0;
   }, 2_000 * LOST_AFTER_S);
-  const stateIs = async (name: string, state: string) => {
-    const hosts = (await api.http.get(`host?name=${name}`)).json<Record<string, { state: string }>>();
-    return Object.values(hosts)[0]?.state === state;
-  };
+  const stateIs = async (name: string, state: string) => (await api.host(name)).state === state;
   await eventually(() => stateIs('dying', 'lost'));
   expect(await stateIs('living', 'ready')).toBe(true);
   expect(stateOf(living)).toEqual(UNDISTURBED);

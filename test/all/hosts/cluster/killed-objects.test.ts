@@ -38,13 +38,7 @@ const agentOf = (name: Name): ScriptedAgent => {
 
 const submit = (name: Name) => api.submit(application(service({ labels: [name] })));
 
-async function startOn(name: Name): Promise<Assignment> {
-  const execution = await submit(name);
-  const [one] = await agentOf(name).assigned(execution);
-  if (!one) throw new Error('no assignment');
-  await agentOf(name).report(seen.running(one));
-  return one;
-}
+const startOn = async (name: Name): Promise<Assignment> => agentOf(name).runs(await submit(name));
 
 /** A reader that has received `part`. */
 async function reading(name: Name, { service: id }: Assignment, part: string) {

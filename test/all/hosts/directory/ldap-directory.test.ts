@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ConfigError, readNodeConfig } from '../../../../control-plane/config.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
@@ -6,7 +5,7 @@ import { type Directory, openDirectory } from '../../../../control-plane/directo
 import { ldapConfigOf } from '../../../../control-plane/directory/ldap-settings.ts';
 import { makeAuthority } from '../../../support/directory/authority.ts';
 import { BASE, DirectoryServer, PEOPLE, READER } from '../../../support/directory/directory-server.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 /** Names that would be more than a name if they were not escaped. */
 const HOSTILE = [
@@ -118,8 +117,7 @@ test('H553: an empty password opens no connection', async () => {
 });
 
 test('H551: a certificate of another authority is not accepted, nor one for another name', async () => {
-  const folder = await scratchFolder('berth-authority-');
-  const { ca } = await makeAuthority(folder);
+  const { ca } = await makeAuthority(await testFolder());
   for (const BERTH_LDAP_URL of [server.url, server.tlsUrl]) {
     const stranger = await open({
       BERTH_LDAP_URL,
@@ -136,7 +134,6 @@ test('H551: a certificate of another authority is not accepted, nor one for anot
     });
     expect(await verify(renamed, 'alice')).toBe('unavailable');
   }
-  await rm(folder, { recursive: true });
   expect(events.map(({ event }) => event)).toEqual(Array(6).fill('directory.failed'));
   expect(String(events[2]?.reason)).toMatch(/localhost/);
 });

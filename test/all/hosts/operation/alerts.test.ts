@@ -1,19 +1,17 @@
 /** The rules of alerts that the documents print, by promtool. */
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { ensurePrometheus, outputOf } from '../../../support/tools/prometheus.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 const DOCS = resolve(import.meta.dirname, '../../../../docs');
 
-let folder: string;
+const folder = suiteFolder();
 let promtool: string;
 beforeAll(async () => {
-  folder = await scratchFolder('berth-alerts-');
   ({ promtool } = await ensurePrometheus());
 }, 180_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** All blocks of rules in the documents. */
 async function blocks(): Promise<string[]> {

@@ -4,24 +4,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askToRegister, newAgentKey } from '../../../support/agents/enrolment.ts';
 import { registeredHost, ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../../support/clients/api-client.ts';
-import { basic, HttpClient } from '../../../support/clients/http-client.ts';
+import { HttpClient } from '../../../support/clients/http-client.ts';
 import { openDatabase } from '../../../support/hosts/databases.ts';
 import { type Host, startHost } from '../../../support/hosts/hosts.ts';
 import { programPath, startCommand, startProgram } from '../../../support/hosts/process.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let host: Host;
-let folder: string;
+const folder = suiteFolder();
 const api = new ApiClient(() => host);
 
 beforeAll(async () => {
   host = await startHost({ kind: 'node', variant: 'B' });
-  folder = await scratchFolder('berth-backup-');
 });
-afterAll(async () => {
-  await host.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => host.stop());
 
 async function run(command: 'backup' | 'restore', args: string[], env: Record<string, string> = {}) {
   const program = startProgram([`control-plane/${command}.ts`, ...args], {
@@ -237,13 +233,12 @@ test('H773: an empty or missing database beside copies of an earlier one is not 
 
 test('H253, H489, C210: after a restore, services in the backup continue, later ones are left alone, no id is given twice, and proofs of ids are the same', async () => {
   // Through the API, because an open connection of this process to the database would block the restore.
-  const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
-  await registeredHost(host, undefined, joined.token);
+  await registeredHost(host, undefined, await api.joinToken());
   const agent = await ScriptedAgent.join(host);
   const known = await api.submit();
   const one = await agent.runs(known);
   const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
-  const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
+  const token = await api.joinToken();
   const made = await api.http.post('/native/api/0.7/token', { name: 'ci', scopes: ['read'] });
   const ofProgram = { authorization: `Bearer ${made.json<{ token: string }>().token}` };
   const file = join(folder, 'older-copy');
@@ -258,7 +253,7 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   await host.start();
 
   const inventory = [seen.running(one), seen.running(two)];
-  const again = await ScriptedAgent.join(host, { inventory });
+  await using again = await ScriptedAgent.join(host, { inventory });
   expect([...again.assignments.values()]).toEqual([one]);
   const unknown = again.all('sync').flatMap((sync) => sync.unknown ?? []);
   expect(unknown.some(({ first, last }) => first <= two.service && two.service <= last)).toBe(true);
@@ -266,14 +261,11 @@ test('H253, H489, C210: after a restore, services in the backup continue, later 
   expect((await api.http.get(`execution/${later}`)).status).toBe(404);
   for (const headers of [{ cookie }, ofProgram])
     expect((await new HttpClient(() => host.url(), headers).get('execution')).status).toBe(401);
-  expect(
-    (await new HttpClient(() => host.url(), basic('admin', host.adminPassword)).get('login')).status,
-  ).toBe(200);
+  expect((await api.http.get('login')).status).toBe(200);
   const registration = { deployment: 'test', name: 'restored', publicKey: newAgentKey().publicKey };
   expect((await askToRegister({ url: host.url() }, token, registration)).status).toBe(401);
   const next = await api.submit();
   expect(next).toBeGreaterThan(later + 1_000);
   const [three] = await again.assigned(next);
   expect(three?.service).toBeGreaterThan(two.service + 1_000);
-  await again.close();
 });

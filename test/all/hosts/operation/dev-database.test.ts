@@ -1,30 +1,26 @@
 /** The libSQL server that `npm run dev` starts, and the end of its Worker. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../support/hosts/port.ts';
 import { type Program, startProgram } from '../../../support/hosts/process.ts';
+import { suiteFolder } from '../../../support/tools/test-folder.ts';
 
 let program: Program;
-let folder: string;
+const folder = suiteFolder();
 let settings: NodeJS.Dict<string>;
 let url: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-dev-'));
   const env = { BERTH_DATA_DIR: folder, BERTH_PORT: String(await freePort()), BERTH_LOCAL_AGENT: 'off' };
   program = startProgram(['control-plane/local/dev.ts'], { env });
   [, url = ''] = await program.waitFor(/Berth on workerd listens on (\S+)/, 120_000);
   settings = parseEnv(await readFile(join(folder, 'dev/vars'), 'utf8'));
 });
 
-afterAll(async () => {
-  await program.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => program.stop());
 
 const body = JSON.stringify({ requests: [{ type: 'execute', stmt: { sql: 'SELECT username FROM users' } }] });
 const query = (headers: Record<string, string>) =>

@@ -51,7 +51,7 @@ onHosts(eitherGroup, (host) => {
 
   test('H110: HEAD of a running log opens no log at the agent', async () => {
     const api = new ApiClient(host);
-    const agent = await ScriptedAgent.join(host());
+    await using agent = await ScriptedAgent.join(host());
     const id = await api.submit();
     const one = await agent.runs(id);
     const reply = await admin.send('HEAD', `service/logs/${one.service}`);
@@ -59,6 +59,5 @@ onHosts(eitherGroup, (host) => {
     expect(reply.headers['content-type']).toBe('text/plain; charset=utf-8');
     expect(agent.logs).toEqual([]);
     await api.terminate(id);
-    await agent.close();
   });
 });

@@ -1,19 +1,14 @@
 /** What agents learn at a control plane whose database is older than they remember. */
 import { expect, test } from 'vitest';
 import { ScriptedAgent, seen } from '../../../support/agents/scripted-agent.ts';
-import { hosts, onHosts } from '../../../support/hosts/hosts.ts';
+import { hosts, onHostsWith } from '../../../support/hosts/hosts.ts';
 
-onHosts(
-  hosts,
-  (host) => {
-    test('C101: with BERTH_UNKNOWN_CONTAINERS=remove no service is left alone', async () => {
-      const agent = await ScriptedAgent.join(host(), {
-        inventory: [seen.created({ service: 500, generation: 3 })],
-        highest: { execution: 70, service: 520 },
-      });
-      expect(agent.all('sync').at(-1)?.unknown).toBeUndefined();
-      await agent.close();
+onHostsWith({ BERTH_UNKNOWN_CONTAINERS: 'remove' }, hosts, (host) => {
+  test('C101: with BERTH_UNKNOWN_CONTAINERS=remove no service is left alone', async () => {
+    await using agent = await ScriptedAgent.join(host(), {
+      inventory: [seen.created({ service: 500, generation: 3 })],
+      highest: { execution: 70, service: 520 },
     });
-  },
-  { BERTH_UNKNOWN_CONTAINERS: 'remove' },
-);
+    expect(agent.all('sync').at(-1)?.unknown).toBeUndefined();
+  });
+});

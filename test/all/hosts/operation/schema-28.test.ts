@@ -1,23 +1,22 @@
 /** `npm start` and `npm run restore` with a database of schema 28, the last before the baseline. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../support/hosts/databases.ts';
 import { freePort } from '../../../support/hosts/port.ts';
 import { startProgram } from '../../../support/hosts/process.ts';
 import { fillAsSchema28 } from '../../../support/hosts/schema-28.ts';
-import { scratchFolder } from '../../../support/tools/folder.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 let folder: string;
 let file: string;
 beforeEach(async () => {
-  folder = await scratchFolder('berth-schema-28-');
+  folder = await testFolder();
   file = join(folder, 'berth.db');
   const db = await openDatabase(`file:${file}`);
   await fillAsSchema28(db);
   await db.close();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function query(path: string, sql: string) {
   const db = await openDatabase(`file:${path}`);

@@ -1,31 +1,20 @@
 /** Starts of `npm start` and `npm run dev` that fail. */
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../../support/hosts/port.ts';
-import { type Program, sourcePath, startProgram } from '../../../support/hosts/process.ts';
+import { sourcePath, startProgram } from '../../../support/hosts/process.ts';
+import { serving } from '../../../support/tools/serving.ts';
+import { testFolder } from '../../../support/tools/test-folder.ts';
 
 /** `npm run dev` bundles the Worker before its agent looks for an engine: 8 s of processor time. */
 const END_MS = 60_000;
 vi.setConfig({ testTimeout: END_MS + 10_000 });
 
-async function begin(entry: string, settings: Record<string, string>): Promise<Program> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));
+async function start(entry: string, settings: Record<string, string>) {
+  const dataDir = await testFolder();
   const env = { BERTH_DATA_DIR: dataDir, BERTH_PORT: String(await freePort()), ...settings };
   const program = startProgram([sourcePath(entry)], { env });
-  onTestFinished(async () => {
-    await program.kill();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  return program;
-}
-
-async function start(entry: string, settings: Record<string, string>) {
-  const program = await begin(entry, settings);
+  onTestFinished(() => program.kill());
   return { code: await program.waitForEnd(END_MS), output: program.output };
 }
 
@@ -50,8 +39,7 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
 });
 
 test('the first start after an install also compiles the agent, so that neither process loads the TypeScript stripper again', async () => {
-  const cache = await mkdtemp(join(tmpdir(), 'berth-cache-'));
-  onTestFinished(() => rm(cache, { recursive: true }));
+  const cache = await testFolder();
   const printStripper =
     'process.on("exit", () => console.log("stripper", process.moduleLoadList.some((name) => name.includes("amaro"))))';
   const env = {
@@ -65,33 +53,27 @@ test('the first start after an install also compiles the agent, so that neither 
   expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
 });
 
-describe('npm run dev', () => {
-  test('H786: over a port that another program has, starts nothing and ends with 1', async () => {
-    const other = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
-    onTestFinished(() => void other.close());
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const { code, output } = await start('control-plane/local/dev.ts', { BERTH_PORT: String(port) });
-    expect(output).toContain(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
-    expect(output).not.toContain('listens on');
-    expect(code).toBe(1);
-  });
+test('H786: npm run dev starts nothing over a port that another program has, and ends with 1', async () => {
+  const port = await serving(createServer((_, response) => response.end('{}')));
+  const { code, output } = await start('control-plane/local/dev.ts', { BERTH_PORT: String(port) });
+  expect(output).toContain(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
+  expect(output).not.toContain('listens on');
+  expect(code).toBe(1);
+});
 
-  test('H786: a setting that only the Worker refuses ends the start, once and by its name', async () => {
-    const settings = {
-      BERTH_LDAP_URL: 'ldaps://directory.example.org',
-      BERTH_LDAP_USERS: 'uid={name},dc=example',
-    };
-    const { code, output } = await start('control-plane/local/dev.ts', settings);
-    expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);
-    expect(output).not.toMatch(/\n {4}at /);
-    expect(code).toBe(1);
-  });
+test('H786: a setting that only the Worker refuses ends the start of npm run dev, once and by its name', async () => {
+  const settings = {
+    BERTH_LDAP_URL: 'ldaps://directory.example.org',
+    BERTH_LDAP_USERS: 'uid={name},dc=example',
+  };
+  const { code, output } = await start('control-plane/local/dev.ts', settings);
+  expect(output.match(/BERTH_LDAP_URL: a Worker can not verify passwords/g)).toHaveLength(1);
+  expect(output).not.toMatch(/\n {4}at /);
+  expect(code).toBe(1);
 });
 
 test('H786: the assets of a Worker are not made with a shop that can not be read', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-assets-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await testFolder();
   const program = startProgram([sourcePath('control-plane/local/assets/make-worker-assets.ts'), folder], {
     env: { BERTH_SHOP: '/typo' },
   });
