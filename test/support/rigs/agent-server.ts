@@ -1,5 +1,6 @@
 /** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
 import type { Server } from 'node:http';
+import type { OpenLog } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
 import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
@@ -38,6 +39,7 @@ export async function agentServer(
     }),
     nowMs: () => rig.clock.nowMs(),
     addressOf: () => '192.0.2.1',
+    openLog: (...args: Parameters<OpenLog>) => rig.logsOf()(...args),
     // A restart replaces the coordinator.
     get coordinator() {
       return rig.coordinator;

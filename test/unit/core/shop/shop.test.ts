@@ -49,6 +49,7 @@ beforeEach(async () => {
   context = {
     db: rig.db,
     coordinator: rig.coordinator,
+    openLog: rig.logsOf(),
     passwords: new Passwords(),
     deploymentName: 'test',
     minPasswordLength: 10,
