@@ -18,11 +18,13 @@ import {
   strictTransportOf,
 } from './config.ts';
 import { AppRelay } from './coordinator/apps/app-relay.ts';
+import { placementsOf } from './coordinator/coordinator-api.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { openDownload } from './coordinator/streams/download.ts';
+import { ownLogs, serviceLogs } from './coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
@@ -251,6 +253,7 @@ function appDeps(
     log,
     passwordCost,
     coordinator: coordinator.api,
+    openLog: serviceLogs({ ...placementsOf(coordinator.api), logsAt: ownLogs(coordinator.agents) }),
     assertActive: coordinator.assertActive,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
@@ -300,8 +303,7 @@ function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): Strea
   return {
     clock: nodeClock(() => {}),
     rules: streamRulesOf(config.BERTH_LIMITS),
-    permit: (...args) => api.permitStream(...args),
-    left: (id) => api.leaveStream(id),
+    ...placementsOf(api),
     streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
   };
 }

@@ -9,14 +9,16 @@ import { unknownIn } from '../shared/settings/setting-names.ts';
 import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
+import { placementsOf } from './coordinator/coordinator-api.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
-import { openLogsFrom } from './coordinator/runtime/gateway-logs.ts';
+import { gatewayLogs } from './coordinator/runtime/gateway-logs.ts';
 import { forwardDownload, forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
+import { serviceLogs } from './coordinator/streams/service-logs.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { cloudflareAddress } from './guard/address.ts';
@@ -120,10 +122,11 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     publicUrl: config.BERTH_PUBLIC_URL,
     minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
     defaultMemoryBytes: assembly.scheduling.defaultMemoryBytes,
-    coordinator: {
-      ...coordinator,
-      openLog: openLogsFrom(coordinator, (gateway) => gatewayStub(env, gateway)),
-    },
+    coordinator,
+    openLog: serviceLogs({
+      ...placementsOf(coordinator),
+      logsAt: gatewayLogs((gateway) => gatewayStub(env, gateway)),
+    }),
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },
     download: (one) =>

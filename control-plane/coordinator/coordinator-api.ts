@@ -1,7 +1,6 @@
 /**
  * The coordinator's API for operations, whether the coordinator runs in this process or in a Durable Object.
  */
-import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
 import type { AgentRelease } from '../../shared/protocol/release.ts';
 import type { Caller, KnownActor } from '../core/accounts/account.ts';
 import type { AccountChange, WriteOutcome } from '../core/accounts/account-input.ts';
@@ -14,13 +13,14 @@ import type { Submission } from '../core/lifecycle/submission.ts';
 import type { Family } from '../core/metrics/family.ts';
 import type { Made, RequestKey, UserKey } from '../core/model/idempotency.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
-import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { LogSubscriber, StreamSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
 import type { HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
 import type { WaitingReason } from '../core/views/waiting-reasons.ts';
+import type { PlacementRequest, PlacementSource } from './streams/placements.ts';
+
+export type { OpenLog } from './streams/service-logs.ts';
 
 /** Every method rejects with OperationError and no other error. */
 export interface CoordinatorApi {
@@ -38,31 +38,12 @@ export interface CoordinatorApi {
   /** Hides the execution at once, and terminates it if it has not ended. */
   remove(executionId: number, by?: Caller): Promise<void>;
   /**
-   * Streams the output of a service from its first byte. The stream ends when no more output will come, and
-   * is aborted if the subscriber loses access. With `from` it begins there, in frames
-   * (core/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start.
+   * Admits a reader or client of channels to a service, and streams where the service is
+   * (streams/placement.ts). The stream states why it ends.
    */
-  openLog(
-    subscriber: LogSubscriber,
-    serviceId: number,
-    format: LogFormat,
-    from?: LogPosition,
-    part?: LogPart,
-  ): Promise<ReadableStream<Uint8Array>>;
-  /**
-   * Streams where the log of a service is, as lines of JSON (streams/log-watch.ts), for a subscriber that
-   * reads it from gateways. It is aborted as `openLog` is.
-   */
-  watchLog(subscriber: LogSubscriber, serviceId: number, part?: LogPart): Promise<ReadableStream<Uint8Array>>;
-  /** Permits a stream to a service, and ends the permit when access ends (streams/stream-permits.ts). */
-  permitStream(
-    subscriber: StreamSubscriber,
-    serviceId: number,
-    entry: AuditEntry,
-    id?: string,
-  ): Promise<ReadableStream<Uint8Array>>;
-  /** The stream with the permit of this id is over. On workerd nothing else reveals that for a while. */
-  leaveStream(id: string): Promise<void>;
+  place(request: PlacementRequest): Promise<ReadableStream<Uint8Array>>;
+  /** The reader of that id has left. On workerd nothing else reveals that for a while. */
+  leavePlacement(id: string): Promise<void>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).
@@ -74,7 +55,7 @@ export interface CoordinatorApi {
   lastEventId(): Promise<string | null>;
   /**
    * Re-checks open streams after a change to a user's permissions (`null`: every user's). Event streams are
-   * closed and reconnect; log streams are aborted only if their subscriber has lost access.
+   * closed and reconnect; channels end only if their subscriber has lost access.
    */
   reviewSubscriptions(userId: number | null): Promise<void>;
   /**
@@ -146,10 +127,8 @@ const verbs: Record<CoordinatorVerb, true> = {
   terminate: true,
   limitTime: true,
   remove: true,
-  openLog: true,
-  watchLog: true,
-  permitStream: true,
-  leaveStream: true,
+  place: true,
+  leavePlacement: true,
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,
@@ -174,3 +153,11 @@ const verbs: Record<CoordinatorVerb, true> = {
 };
 
 export const coordinatorVerbs = Object.keys(verbs) as readonly CoordinatorVerb[];
+
+/** The placements of that coordinator. */
+export const placementsOf = (
+  coordinator: Pick<CoordinatorApi, 'place' | 'leavePlacement'>,
+): PlacementSource => ({
+  place: (request) => coordinator.place(request),
+  left: (id) => coordinator.leavePlacement(id),
+});

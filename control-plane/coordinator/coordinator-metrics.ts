@@ -17,7 +17,7 @@ export interface Counted {
   agents: { opened: number; reopened: number };
   history: { removed: number };
   events: Streams;
-  services: { logs: Streams; permits: Permits };
+  placements: { limits: readonly Limit[]; counts: StreamCounts };
   keys: IdempotencyKeys;
 }
 
@@ -26,19 +26,13 @@ interface Streams {
   maxSize: number;
 }
 
-interface Permits {
-  limits: readonly Limit[];
-  counts: StreamCounts;
-}
-
 /** Without a database that answers, there are only the counts. `maxHosts`: see `clusterFamilies`. */
 export async function readMetrics(
   turns: Turns,
   clock: Pick<Clock, 'after'>,
-  { counts, agents, history, events, services, keys }: Counted,
+  { counts, agents, history, events, placements, keys }: Counted,
   maxHosts: number,
 ): Promise<Family[]> {
-  const { logs, permits } = services;
   const state = await stateOf(turns, clock, maxHosts);
   return [
     activeFamily(state !== undefined),
@@ -46,12 +40,11 @@ export async function readMetrics(
     ...limitFamilies([
       ...(state?.limits ?? []),
       { name: 'event_streams', used: events.size, limit: events.maxSize },
-      { name: 'log_streams', used: logs.size, limit: logs.maxSize },
-      ...permits.limits,
+      ...placements.limits,
       keys.limit,
     ]),
     ...counts.families(),
-    ...permits.counts.families(),
+    ...placements.counts.families(),
     counter('berth_agent_connections_total', 'Connections that agents have opened.', agents.opened),
     counter(
       'berth_agent_reconnects_total',

@@ -50,7 +50,7 @@ import { readMetrics } from './coordinator-metrics.ts';
 import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
-import { ServiceStreams } from './streams/service-streams.ts';
+import { Placements } from './streams/placements.ts';
 import { type TurnEvents, Turns } from './turns.ts';
 
 /** The parts of a coordinator: its database, clock and log, its configuration, and how it claims epochs. */
@@ -74,7 +74,7 @@ export class Coordinator implements CoordinatorApi {
   readonly #awake: CoordinatorDeps['awake'];
   readonly #clock: Clock;
   readonly #turns: Turns;
-  readonly #streams: ServiceStreams;
+  readonly #placements: Placements;
   readonly #events: Events;
   readonly #overview = new Overview();
   readonly #samples: SavedSamples;
@@ -100,7 +100,7 @@ export class Coordinator implements CoordinatorApi {
       changed: (changes, cluster) => {
         this.#events.changed(changes, cluster);
         this.#history.audited(changes.audited.length);
-        this.#streams.changed(cluster);
+        this.#placements.changed(cluster);
       },
       clockStepped: (stepMs) => {
         this.#overview.clockStepped(stepMs);
@@ -114,7 +114,7 @@ export class Coordinator implements CoordinatorApi {
         this.#keys.forget();
         this.agents.dropAll();
         this.#events.lost();
-        if (isRetired) this.#streams.retired();
+        if (isRetired) this.#placements.retired();
         if (isRetired) deps.retired?.();
       },
       nextReviewMs: () => this.#history.dueMs,
@@ -123,7 +123,7 @@ export class Coordinator implements CoordinatorApi {
     const timed = timedDb(db, clock, (durationMs) => this.#counts.commits.add(durationMs));
     this.#turns = new Turns(timed, clock, log, scheduling, events, terms);
     this.agents = new Agents(this.#turns, { ...deps, traffic: this.#counts.traffic });
-    this.#streams = new ServiceStreams(db, this.#turns, this.agents, clock, scheduling.streams);
+    this.#placements = new Placements(db, this.#turns, this.agents, clock, scheduling.streams);
     this.#events = new Events(this.#turns, clock);
     this.#credentials = new Credentials(db, clock);
     this.#keys = new IdempotencyKeys(db, scheduling.bounds.idempotencyKeysPerUser);
@@ -155,7 +155,7 @@ export class Coordinator implements CoordinatorApi {
 
   /** What to resume from after a sleep. Undefined: something is under way, or no state is loaded (C232). */
   get saved(): SavedCoordinator | undefined {
-    const isIdle = this.#events.size + this.#streams.size === 0 && !this.#history.isActive;
+    const isIdle = this.#events.size + this.#placements.size === 0 && !this.#history.isActive;
     const holding = isIdle ? this.#turns.holding : undefined;
     return holding && { holding, reservation: savedReservation(this.#turns.loaded.cluster) };
   }
@@ -185,20 +185,12 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.remove(...args);
   }
 
-  openLog(...args: Parameters<CoordinatorApi['openLog']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#streams.logs.open(...args);
+  place(...args: Parameters<CoordinatorApi['place']>): Promise<ReadableStream<Uint8Array>> {
+    return this.#placements.open(...args);
   }
 
-  watchLog(...args: Parameters<CoordinatorApi['watchLog']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#streams.logs.watch(...args);
-  }
-
-  permitStream(...args: Parameters<CoordinatorApi['permitStream']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#streams.permits.open(...args);
-  }
-
-  async leaveStream(id: string): Promise<void> {
-    this.#streams.permits.left(id);
+  async leavePlacement(id: string): Promise<void> {
+    this.#placements.left(id);
   }
 
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
@@ -212,7 +204,7 @@ export class Coordinator implements CoordinatorApi {
 
   async reviewSubscriptions(userId: number | null): Promise<void> {
     this.#events.end(userId);
-    await this.#streams.review(userId);
+    await this.#placements.review(userId);
   }
 
   forgetCredentials(userId: number | null): Promise<void> {
@@ -246,7 +238,12 @@ export class Coordinator implements CoordinatorApi {
   }
 
   metrics(maxHosts: number): Promise<Family[]> {
-    const parts = { history: this.#history, keys: this.#keys, events: this.#events, services: this.#streams };
+    const parts = {
+      history: this.#history,
+      keys: this.#keys,
+      events: this.#events,
+      placements: this.#placements,
+    };
     const counted = { ...parts, counts: this.#counts, agents: this.agents.perHost };
     return readMetrics(this.#turns, this.#clock, counted, maxHosts);
   }
@@ -325,7 +322,6 @@ export class Coordinator implements CoordinatorApi {
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.agents.committed(decisions, cluster);
-    this.#streams.logs.update();
     this.#history.committed(decisions);
     this.#counts.decided(decisions);
     this.#overview.note(cluster, this.#clock.nowMs());

@@ -1,7 +1,7 @@
 /** What the coordinator holds about the access of users, and when it must check it again. */
 import type { KnownActor } from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
-import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../core/streams/channel-subscriber.ts';
 import type { Context } from './context.ts';
 
 /** The caller must have authorised the account to read the owner's executions. */
@@ -10,6 +10,7 @@ export const logSubscriber = ({ user, credential }: KnownActor, ownerId: number)
   credentialVersion: user.credentialVersion,
   credential,
   ownerId,
+  use: { kind: 'read-execution' },
 });
 
 /**

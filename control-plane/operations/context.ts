@@ -1,6 +1,6 @@
 /** Context: what every operation receives besides the actor and its input. */
 import type { ContainerExtras } from '../../shared/expand.ts';
-import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
+import type { CoordinatorApi, OpenLog } from '../coordinator/coordinator-api.ts';
 import type { SignOnSettings } from '../core/accounts/sign-on.ts';
 import type { AppSite } from '../core/apps/app-site.ts';
 import type { RequestKey } from '../core/model/idempotency.ts';
@@ -13,6 +13,7 @@ import type { Seal } from './secrets/seal.ts';
 export interface Context {
   db: Db;
   coordinator: CoordinatorApi;
+  openLog: OpenLog;
   deploymentName: string;
   /** In characters, of new passwords. */
   minPasswordLength: number;

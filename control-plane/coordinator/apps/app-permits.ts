@@ -7,14 +7,17 @@ import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
 import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
-import { linesOf } from '../streams/lines.ts';
-import type { PermitLine } from '../streams/permit.ts';
+import { type ChannelAddress, placementLines } from '../streams/placement.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { AgentPipe } from './agent-pipe.ts';
 
 export type AppRelayDeps = StreamSessionDeps;
 
-type Place = Extract<PermitLine, { key: unknown }>;
+/** The start that the permit is for, and the connection of its host. */
+interface Place {
+  generation: number;
+  at: ChannelAddress;
+}
 
 /** Requests beyond those that may be under way wait so long. */
 export const WAIT_MS = 5_000;
@@ -80,6 +83,7 @@ export class AppPermit {
   readonly userId: number;
   readonly hostId: number;
   readonly #deps: AppRelayDeps;
+  readonly #service: number;
   readonly #port: number;
   readonly #usedByUser: () => number;
   readonly #over: () => void;
@@ -101,6 +105,7 @@ export class AppPermit {
     this.hostId = request.hostId;
     this.#deps = deps;
     this.#usedByUser = usedByUser;
+    this.#service = request.serviceId;
     this.#port = request.port;
     this.#asked = { subscriber: request.subscriber, hostId: request.hostId };
     this.#over = over;
@@ -126,7 +131,7 @@ export class AppPermit {
     let pipe: AgentPipe | undefined;
     try {
       const place = await this.#place.promise;
-      const streams = await this.#deps.streamsAt(place);
+      const streams = await this.#deps.streamsAt(place.at);
       if (this.#ended) throw this.#ended;
       if (!streams) throw new StalePermit('The host has lost its connection.');
       if (streams.size >= appStreamsOfHost(this.#deps.rules))
@@ -140,7 +145,11 @@ export class AppPermit {
         over: () => this.#left(pipe),
       });
       this.#pipes.add(pipe);
-      pipe.begin(streams, place.key, { kind: 'http', port: this.#port });
+      pipe.begin(
+        streams,
+        { service: this.#service, generation: place.generation },
+        { kind: 'http', port: this.#port },
+      );
       return pipe;
     } catch (error) {
       if (pipe) pipe.close();
@@ -155,20 +164,21 @@ export class AppPermit {
   }
 
   async #follow({ subscriber, serviceId, doer }: AppRequest): Promise<void> {
-    const stream = await this.#deps.permit(
+    const entry = { ...doer, ...appDeed(this.#port) };
+    const stream = await this.#deps.place({
       subscriber,
       serviceId,
-      { ...doer, ...appDeed(this.#port) },
-      this.#id,
-    );
+      id: this.#id,
+      for: { kind: 'stream', entry },
+    });
     this.#reader = stream.getReader();
     if (this.#ended) return this.#cancel();
-    for await (const line of linesOf(this.#reader)) {
-      if (line === '') continue;
-      const news: PermitLine = JSON.parse(line);
-      if ('ended' in news) return this.end(news.ended);
+    for await (const line of placementLines(this.#reader)) {
+      if (!line) continue;
+      if ('ended' in line) return this.end(line.ended);
+      if (!line.at) continue;
       this.#isGranted = true;
-      this.#place.resolve(news);
+      this.#place.resolve({ generation: line.generation, at: line.at });
     }
   }
 

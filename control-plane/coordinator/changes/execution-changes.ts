@@ -20,7 +20,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import { type Execution, isEnded } from '../../core/model/execution.ts';
 import type { Made, RequestKey } from '../../core/model/idempotency.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { isCurrent } from '../../core/streams/stream-subscriber.ts';
+import { isCurrent } from '../../core/streams/channel-subscriber.ts';
 import { loadExecution } from '../../store/cluster/cluster-rows.ts';
 import type { Db } from '../../store/db/db.ts';
 import { findState } from '../../store/executions/executions.ts';

@@ -1,20 +1,17 @@
 /**
- * Logs for readers in the Worker: the coordinator streams where the log of a service is, and the output comes
- * from the gateways. The relay that joins the starts of a service runs here, so that no output passes the
- * coordinator (P174).
+ * Logs for readers in the Worker: their output comes from the gateways and does not pass the coordinator
+ * (P174).
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import type { OperationError } from '../../core/model/errors.ts';
 import { decodeFrame, FrameSplitter, noteOf } from '../../core/streams/log-frames.ts';
-import { LogWindows, windowBefore } from '../../core/streams/log-windows.ts';
+import { windowBefore } from '../../core/streams/log-windows.ts';
 import type { LogSink } from '../connections/open-logs.ts';
-import type { LogServer } from '../connections/session-peer.ts';
-import type { CoordinatorApi } from '../coordinator-api.ts';
+import type { GatewayAddress, LogServer } from '../connections/session-peer.ts';
 import { inTime } from '../gateways/batch-sender.ts';
-import { linesOf } from '../streams/lines.ts';
-import { LogRelay } from '../streams/log-relay.ts';
-import type { WatchedLog } from '../streams/log-watch.ts';
-import { noFreeStream } from '../streams/logs.ts';
+import type { ChannelAddress } from '../streams/placement.ts';
+import { type HostLogs, noFreeStream, type ServiceLogsDeps } from '../streams/service-logs.ts';
 import { objectClock } from './object-clock.ts';
 import type { GatewayLink } from './object-links.ts';
 
@@ -23,91 +20,38 @@ const RETRY_MS = 1_000;
 
 type OpenGateway = (gateway: number) => Pick<GatewayLink, 'openLog' | 'closeLog'>;
 
-/** The `openLog` of a coordinator whose agents are at gateways. Open logs share the memory of `windows`. */
-export const openLogsFrom =
-  (
-    coordinator: Pick<CoordinatorApi, 'watchLog'>,
-    gateway: OpenGateway,
-    windows = new LogWindows(),
-  ): CoordinatorApi['openLog'] =>
-  async (subscriber, serviceId, format, from, part) => {
-    const watch = (await coordinator.watchLog(subscriber, serviceId, part)).getReader();
-    let state: WatchedLog | undefined;
-    let server: GatewayServer | undefined;
-    const window = windows.take();
-    const source = () => {
-      const { generation = 0, removed = false, final = false, at = null, away } = state ?? {};
-      if (at?.connection !== server?.at.connection)
-        server = at ? new GatewayServer(at, gateway, windowBefore(window)) : undefined;
-      if (server && at) server.at = at;
-      if (server) server.free = () => relay.update();
-      // Before the first state nothing is known of the end.
-      const isOver = final || (part?.follow === false && state !== undefined);
-      const rested = server?.isResting === false ? server : undefined;
-      return { generation, removed, away, final: isOver, server: rested };
-    };
-    const done = () => {
-      windows.giveBack(window);
-      void watch.cancel().catch(() => {});
-    };
-    const relay: LogRelay = new LogRelay(subscriber, serviceId, format, source, done, from, window, part);
-    const follow = async () => {
-      let isOpen = false;
-      for await (const line of linesOf(watch)) {
-        if (line === '') relay.heartbeat();
-        else {
-          const watched: WatchedLog = JSON.parse(line);
-          if (watched.lastLine !== undefined) {
-            await server?.close();
-            relay.endWith(watched.lastLine);
-            first.resolve();
-            return;
-          }
-          state = watched;
-          relay.update();
-          if (!isOpen) await server?.hasAnswered;
-          isOpen = true;
-          first.resolve();
-        }
-      }
-      throw new Error('the coordinator has restarted');
-    };
-    const first = Promise.withResolvers<void>();
-    follow().catch(async (error) => {
-      first.reject(error);
-      // The runtime drops whatever a request has still to send once its response has failed.
-      await server?.close();
-      relay.abort(error);
-    });
-    await first.promise;
-    const { refusal } = server ?? {};
-    if (!refusal) return relay.stream;
-    relay.abort(refusal);
-    throw refusal;
-  };
+export const gatewayLogs =
+  (gateway: OpenGateway): ServiceLogsDeps['logsAt'] =>
+  (at, window, free) =>
+    new GatewayServer(at, gateway, windowBefore(window), free);
 
 /** The logs of one connection at a gateway, for one reader. */
-class GatewayServer implements LogServer {
-  /** The latest of the connection. */
-  at: NonNullable<WatchedLog['at']>;
-  /** True for a time after the gateway did not serve the log. */
-  isResting = false;
-  /** Why the gateway refused to open the log. */
-  refusal: Error | undefined;
-  /** Resolves once the gateway has opened or refused the log. */
-  hasAnswered: Promise<void> = Promise.resolve();
-  /** Called when the server may be tried again. */
-  free = () => {};
+class GatewayServer implements LogServer, HostLogs {
+  at: ChannelAddress;
   readonly #gateway: OpenGateway;
   readonly #windowBytes: number;
+  readonly #free: () => void;
   readonly #open = new Map<number, Reading>();
   #opened = 0;
+  /** True for a time after the gateway did not serve the log. */
+  #isResting = false;
+  /** Settles once the gateway has opened or refused the log. */
+  #answer: Promise<void> = Promise.resolve();
 
   /** A gateway holds at most `windowBytes` of a log. */
-  constructor(at: NonNullable<WatchedLog['at']>, gateway: OpenGateway, windowBytes: number) {
+  constructor(at: ChannelAddress, gateway: OpenGateway, windowBytes: number, free: () => void) {
     this.at = at;
-    this.#windowBytes = windowBytes;
     this.#gateway = gateway;
+    this.#windowBytes = windowBytes;
+    this.#free = free;
+  }
+
+  get server(): LogServer | undefined {
+    return this.#isResting ? undefined : this;
+  }
+
+  opened(): Promise<void> {
+    return this.#answer;
   }
 
   get openLogs(): number {
@@ -123,7 +67,7 @@ class GatewayServer implements LogServer {
     part?: LogPart,
   ): number {
     const stream = ++this.#opened;
-    const { gateway, connection, sent, host } = this.at;
+    const { gateway, connection, sent } = addressAtGateway(this.at);
     const reader = crypto.randomUUID();
     const answer = this.#gateway(gateway).openLog(
       { connection, sent },
@@ -134,25 +78,29 @@ class GatewayServer implements LogServer {
       this.#windowBytes,
       part,
     );
+    let refusal: OperationError | undefined;
     const opened = inTime(answer, objectClock).then((served) => {
       if (served !== 'full') return served;
-      this.refusal = noFreeStream(host);
-      throw this.refusal;
+      refusal = noFreeStream(this.at.host);
+      throw refusal;
     });
-    this.hasAnswered = opened.then(
+    this.#answer = opened.then(
       () => {},
-      () => {},
+      () => {
+        if (refusal) throw refusal;
+      },
     );
+    this.#answer.catch(() => {});
     const reading = new Reading(opened, stream, credit, sink, () => this.#gateway(gateway).closeLog(reader));
     this.#open.set(stream, reading);
     void reading.run().then(
       (isComplete) => {
         this.#open.delete(stream);
         if (isComplete) return;
-        this.isResting = true;
+        this.#isResting = true;
         setTimeout(() => {
-          this.isResting = false;
-          this.free();
+          this.#isResting = false;
+          this.#free();
         }, RETRY_MS);
         sink.detached();
       },
@@ -174,6 +122,11 @@ class GatewayServer implements LogServer {
   async close(): Promise<void> {
     await Promise.all([...this.#open.values()].map((reading) => reading.close()));
   }
+}
+
+function addressAtGateway({ gateway }: ChannelAddress): GatewayAddress {
+  if (!gateway) throw new Error('the connection is at no gateway');
+  return gateway;
 }
 
 /** One start's output on its way from a gateway to a relay, which grants credit as its reader reads. */

@@ -11,7 +11,7 @@ import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import { AppRelay } from '../apps/app-relay.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
-import type { CoordinatorApi } from '../coordinator-api.ts';
+import { type CoordinatorApi, placementsOf } from '../coordinator-api.ts';
 import { inTime } from '../gateways/batch-sender.ts';
 import { type ConnectionState, Gateway } from '../gateways/gateway.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
@@ -86,8 +86,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     return {
       clock: this.#awake.clockOf(objectClock),
       rules: this.#assembly.scheduling.streams,
-      permit: (...args) => this.#coordinator.permitStream(...args),
-      left: (id) => this.#coordinator.leaveStream(id),
+      ...placementsOf(this.#coordinator),
       streamsAt: ({ gateway }) => this.#gateway.streamsOf(gateway),
     };
   }

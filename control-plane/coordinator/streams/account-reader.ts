@@ -1,6 +1,6 @@
 /** Reads what credentials authenticate now, each at most once for all subscribers of a review. */
 import type { Account } from '../../core/accounts/account.ts';
-import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 

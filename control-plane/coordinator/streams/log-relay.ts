@@ -14,21 +14,42 @@ import {
   type LogPosition,
 } from '../../core/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
-import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { LogSink } from '../connections/open-logs.ts';
 import type { LogServer } from '../connections/session-peer.ts';
-import type { LogReader, LogState } from './log-state.ts';
 
 const LINE_FEED = 10;
 
-/** Current state of the service, with the connected host; undefined while that is not connected. */
-export interface LogSource extends Omit<LogState, 'session'> {
+/** Where the output of the service is. */
+export interface LogSource {
+  /** Number of the last start; 0: none. */
+  generation: number;
+  /** The connected host of that start; undefined while it is not connected. */
   server: LogServer | undefined;
+  /** The host was removed, and its logs with it. */
+  removed: boolean;
+  /** Why the host is not connected, if that may last: a sentence. */
+  away?: string | undefined;
+  /** No start follows. */
+  final: boolean;
 }
 
-export class LogRelay implements LogSink, LogReader {
+export interface LogRelayOptions {
+  service: number;
+  format: LogFormat;
+  /** Called at every update. */
+  source(): LogSource;
+  /** Called once, when the stream has ended or was cancelled. */
+  done(): void;
+  /** The stream consists of frames and begins there. */
+  from?: LogPosition | undefined;
+  /** The stream holds at most so many bytes that were not read. */
+  window?: number;
+  /** A part that is not followed ends where `source` is final; the last lines are those of the last start. */
+  part?: LogPart;
+}
+
+export class LogRelay implements LogSink {
   readonly stream: ReadableStream<Uint8Array>;
-  readonly subscriber: LogSubscriber;
   readonly #service: number;
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
@@ -55,25 +76,17 @@ export class LogRelay implements LogSink, LogReader {
   /** Bytes granted to the agent and not yet received. */
   #outstanding = 0;
 
-  /**
-   * `source` is called at every update. `done` is called once, when the stream has ended or was cancelled.
-   * With `from`, the stream consists of frames and begins there. It holds at most `window` bytes that were
-   * not read. A `part` that is not followed ends where `source` is final; the last lines are those of the
-   * last start.
-   */
-  constructor(
-    subscriber: LogSubscriber,
-    service: number,
-    format: LogFormat,
-    source: () => LogSource,
-    done: () => void,
-    from?: LogPosition,
+  constructor({
+    service,
+    format,
+    source,
+    done,
+    from,
     window = LOG_WINDOW_BYTES,
-    part: LogPart = {},
-  ) {
+    part = {},
+  }: LogRelayOptions) {
     this.#window = window;
     this.#part = part;
-    this.subscriber = subscriber;
     this.#service = service;
     this.#format = format;
     this.#source = source;
@@ -127,10 +140,12 @@ export class LogRelay implements LogSink, LogReader {
     }
   }
 
+  /** Shows that the stream is alive. On workerd, only output reveals that its reader has left. */
   heartbeat(): void {
     if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
   }
 
+  /** Ends the stream after a line, which says why more is missing. */
   endWith(line: string): void {
     const controller = this.#controller;
     this.#unsubscribe();
@@ -141,6 +156,7 @@ export class LogRelay implements LogSink, LogReader {
     controller.byobRequest?.respond(0);
   }
 
+  /** Aborts the stream, so that its reader does not take the output so far for the whole. */
   abort(cause: Error): void {
     const controller = this.#controller;
     this.#unsubscribe();

@@ -1,51 +1,39 @@
 /**
- * One client of a stream from its upgrade to its end: reads what it requests, obtains the permit, and joins
- * it with the agent. The same on Node and at a gateway.
+ * One client of a stream from its upgrade to its end: reads what it requests, obtains its placement, and
+ * joins it with the agent. The same on Node and at a gateway.
  */
 import { decodeRequest, targetOf } from '../../../shared/streams/client-messages.ts';
-import { type AuditEntry, streamDeed } from '../../core/accounts/audit.ts';
+import { streamDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
-import type { StreamSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { OpenStreams } from '../connections/open-streams.ts';
 import type { Clock } from '../ports.ts';
-import { linesOf } from './lines.ts';
-import type { PermitLine } from './permit.ts';
+import { type ChannelAddress, placementLines } from './placement.ts';
+import type { PlacementSource } from './placements.ts';
 import { type ClientSocket, StreamRelay } from './stream-relay.ts';
 
-type Place = Extract<PermitLine, { key: unknown }>;
-
-export interface StreamSessionDeps {
+export interface StreamSessionDeps extends PlacementSource {
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
   rules: StreamRules;
-  /** StreamPermits.open, here or in another object. */
-  permit(
-    subscriber: StreamSubscriber,
-    serviceId: number,
-    entry: AuditEntry,
-    id: string,
-  ): Promise<ReadableStream<Uint8Array>>;
-  /** StreamPermits.left, where the permit is. */
-  left(id: string): Promise<void>;
   /** The streams of the agent's connection; undefined if it has ended. */
-  streamsAt(place: Place): Promise<OpenStreams | undefined>;
+  streamsAt(at: ChannelAddress): Promise<OpenStreams | undefined>;
 }
 
 /** How long a client may take to send its request. */
 const REQUEST_MS = 10_000;
-/** How long its permit may take. A call to another object may never be answered. */
+/** How long its placement may take. A call to another object may never be answered. */
 const PERMIT_MS = 60_000;
 
 export class StreamSession {
   readonly #deps: StreamSessionDeps;
   readonly #request: StreamRequest;
   readonly #relay: StreamRelay;
-  /** The id of its permit. */
+  /** The id of its placement. */
   readonly #id = crypto.randomUUID();
-  #permit: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** Where the permits are, one may have been given. */
-  #mayHavePermit = false;
+  #placement: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** Where the placements are, one may have been given. */
+  #mayHavePlacement = false;
   #isRequested = false;
   #isOver = false;
   #cancelWait: () => void;
@@ -86,27 +74,32 @@ export class StreamSession {
     );
     const { subscriber, serviceId, doer } = this.#request;
     const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.auditedCommandLength) };
-    this.#mayHavePermit = true;
+    this.#mayHavePlacement = true;
     const open = async () => {
-      const stream = await this.#deps.permit(subscriber, serviceId, entry, this.#id);
-      this.#permit = stream.getReader();
+      const stream = await this.#deps.place({
+        subscriber,
+        serviceId,
+        id: this.#id,
+        for: { kind: 'stream', entry },
+      });
+      this.#placement = stream.getReader();
       if (this.#isOver) return this.#leave();
-      for await (const line of linesOf(this.#permit)) {
-        if (line === '') continue;
-        const news: PermitLine = JSON.parse(line);
-        if ('ended' in news) return this.#relay.end(news.ended);
-        const streams = await this.#deps.streamsAt(news);
+      for await (const line of placementLines(this.#placement)) {
+        if (!line) continue;
+        if ('ended' in line) return this.#relay.end(line.ended);
+        const streams = line.at && (await this.#deps.streamsAt(line.at));
         // A client that has left meanwhile would leave its stream open at the agent.
         if (this.#isOver) return;
         this.#cancelWait();
-        if (streams) this.#relay.begin(streams, news.key, targetOf(wanted));
+        const key = { service: serviceId, generation: line.generation };
+        if (streams) this.#relay.begin(streams, key, targetOf(wanted));
         else this.#relay.end('The host has lost its connection. Try again.');
       }
       this.#relay.end('The control plane has restarted. Try again.');
     };
     open().catch((error: unknown) => {
       const isKnown = error instanceof OperationError;
-      if (isKnown) this.#mayHavePermit = false;
+      if (isKnown) this.#mayHavePlacement = false;
       this.#relay.end(isKnown ? error.message : 'The control plane can not open the stream. Try again.');
     });
   }
@@ -122,8 +115,8 @@ export class StreamSession {
   }
 
   #leave(): void {
-    void this.#permit?.cancel().catch(() => {});
+    void this.#placement?.cancel().catch(() => {});
     // Without it, the next heartbeat reveals the end.
-    if (this.#mayHavePermit) void this.#deps.left(this.#id).catch(() => {});
+    if (this.#mayHavePlacement) void this.#deps.left(this.#id).catch(() => {});
   }
 }

@@ -5,7 +5,7 @@
 
 import { OperationError } from '../../core/model/errors.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { isCurrent, type Subscriber } from '../../core/streams/stream-subscriber.ts';
+import { isCurrent, type Subscriber } from '../../core/streams/channel-subscriber.ts';
 
 /** An open stream with its subscriber. */
 export interface Subscription {

@@ -1,6 +1,6 @@
 /** A request to the web application at a port of a service, as the control plane has authorised it. Pure. */
 import type { AuditEntry } from '../accounts/audit.ts';
-import type { StreamSubscriber } from './stream-subscriber.ts';
+import type { ChannelSubscriber } from './channel-subscriber.ts';
 
 /** What a permit to use an application was granted for. It ends with the turn that changes any of it. */
 export type AppGrant = Pick<AppRequest, 'subscriber' | 'hostId'>;
@@ -8,7 +8,7 @@ export type AppGrant = Pick<AppRequest, 'subscriber' | 'hostId'>;
 /** Can be sent as JSON. */
 export interface AppRequest {
   /** Its use is `use-app`. */
-  subscriber: StreamSubscriber;
+  subscriber: ChannelSubscriber;
   serviceId: number;
   hostId: number;
   /** Port of the container. */

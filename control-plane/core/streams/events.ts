@@ -9,7 +9,7 @@ import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts'
 import type { Changes } from '../state/changes.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { type HostState, hostStateOf } from '../views/host-view.ts';
-import type { Subscriber } from './stream-subscriber.ts';
+import type { Subscriber } from './channel-subscriber.ts';
 
 export type ClusterEvent = ExecutionEvent | ServiceEvent | HostEvent;
 

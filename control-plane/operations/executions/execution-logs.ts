@@ -33,7 +33,7 @@ export async function openExecutionLogs(
       // A reader that has lost the stream continues from where it was.
       const isBeginning = from.generation === LOG_START.generation && from.offset === LOG_START.offset;
       const part = { ...rest, ...(isBeginning && tail !== undefined && { tail }) };
-      return [id, () => context.coordinator.openLog(subscriber, id, format, from, part)];
+      return [id, () => context.openLog(subscriber, id, format, from, part)];
     }),
   );
 }

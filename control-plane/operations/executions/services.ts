@@ -76,7 +76,7 @@ export async function openServiceLog(
   part?: LogPart,
 ): Promise<ReadableStream<Uint8Array>> {
   const { account, service } = await readableService(context, actor, id);
-  return context.coordinator.openLog(logSubscriber(account, service.userId), id, format, undefined, part);
+  return context.openLog(logSubscriber(account, service.userId), id, format, undefined, part);
 }
 
 /**
@@ -84,12 +84,12 @@ export async function openServiceLog(
  * `lastLine`; without that it is aborted then.
  */
 export const openReadableLog = (
-  { coordinator }: Context,
+  { openLog }: Context,
   { account, service }: ReadableService,
   format: LogFormat,
   lastLine?: string,
 ): Promise<ReadableStream<Uint8Array>> =>
-  coordinator.openLog({ ...logSubscriber(account, service.userId), lastLine }, service.id, format);
+  openLog({ ...logSubscriber(account, service.userId), lastLine }, service.id, format);
 
 /**
  * DNS names of the active instances of a service group; undefined: of all groups. Public (api: discovery).

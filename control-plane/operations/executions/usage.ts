@@ -2,7 +2,7 @@
 import { MAX_USAGE_BYTES, readUsageLines, type UsagePoint } from '../../../shared/protocol/usage-lines.ts';
 import { type Actor, authoriseOwned } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
 import { findState } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';
@@ -59,13 +59,13 @@ export async function listExecutionUsage(
 }
 
 async function readUsage(
-  { coordinator }: Pick<Context, 'coordinator'>,
+  { openLog }: Pick<Context, 'openLog'>,
   subscriber: LogSubscriber,
   serviceId: number,
 ): Promise<SeenUsage> {
   // The last start alone has a tail (log-relay.ts).
   const part = { follow: false, tail: 1 };
-  const stream = await coordinator.openLog(subscriber, serviceId, 'usage', undefined, part);
+  const stream = await openLog(subscriber, serviceId, 'usage', undefined, part);
   const text = await textOf(stream);
   if (text === '') return { startedAtMs: null, samples: [] };
   const usage = readUsageLines(text);

@@ -9,7 +9,7 @@ import { Streams } from '../../../agent/streams/streams.ts';
 import { AppRelay } from '../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenStreams } from '../../../control-plane/coordinator/connections/open-streams.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
-import type { PermitLine } from '../../../control-plane/coordinator/streams/permit.ts';
+import type { PlacementLine } from '../../../control-plane/coordinator/streams/placement.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../control-plane/core/model/stream-rules.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
@@ -21,7 +21,7 @@ import { listenOn } from '../hosts/port.ts';
 import { appRequest } from './app-request.ts';
 
 interface Permit {
-  send(line: PermitLine): void;
+  send(line: PlacementLine): void;
   isOpen: boolean;
 }
 
@@ -50,14 +50,19 @@ export async function startNodeAppRig(requestMs = 600_000) {
     clock: nodeClock(() => {}),
     rules: defaultStreamRules,
     left: async () => {},
-    permit: async (_, service) =>
+    place: async () =>
       new ReadableStream({
         start(controller) {
-          const send = (line: PermitLine) =>
+          const send = (line: PlacementLine) =>
             controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
           const permit = { send, isOpen: true };
           permits.push(permit);
-          send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
+          send({
+            generation: 1,
+            at: { hostId: 1, host: 'one', gateway: null },
+            removed: false,
+            final: false,
+          });
         },
         cancel() {
           const permit = permits.find(({ isOpen }) => isOpen);

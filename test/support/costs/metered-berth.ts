@@ -160,6 +160,7 @@ export class MeteredBerth {
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
       minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
       coordinator: coordinatorClient(() => ({ call })),
+      openLog: noFile,
       nowMs,
       addressOf: cloudflareAddress,
       maxWaitingLogins: config.BERTH_LIMITS.waitingLogins,

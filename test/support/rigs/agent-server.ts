@@ -1,5 +1,6 @@
 /** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
 import type { Server } from 'node:http';
+import type { OpenLog } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { BodyReader } from '../../../control-plane/guard/body-reader.ts';
 import { SecretFetches } from '../../../control-plane/guard/secret-fetches.ts';
@@ -28,6 +29,7 @@ export async function agentServer(
       nowMs: Date.now,
     }),
     addressOf: () => '192.0.2.1',
+    openLog: (...args: Parameters<OpenLog>) => rig.logsOf()(...args),
     // A restart replaces the coordinator.
     get coordinator() {
       return rig.coordinator;

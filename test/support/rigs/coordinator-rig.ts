@@ -1,7 +1,9 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
+import { ownLogs, serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import type { Made, RequestKey } from '../../../control-plane/core/model/idempotency.ts';
@@ -9,7 +11,7 @@ import {
   defaultSchedulerConfig,
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
-import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../../control-plane/core/streams/channel-subscriber.ts';
 import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
 import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import { Passwords } from '../../../control-plane/operations/passwords/passwords.ts';
@@ -36,6 +38,7 @@ export const owner: LogSubscriber = {
   credentialVersion: 1,
   credential: { by: 'password' },
   ownerId: 1,
+  use: { kind: 'read-execution' },
 };
 
 export class CoordinatorRig {
@@ -118,6 +121,7 @@ export class CoordinatorRig {
   get operations() {
     return {
       db: this.memory,
+      openLog: this.logsOf(),
       passwords: new Passwords(),
       deploymentName: 'test',
       minPasswordLength: 10,
@@ -128,8 +132,13 @@ export class CoordinatorRig {
     };
   }
 
+  /** Opens logs through a coordinator: by default this one. */
+  logsOf(coordinator = this.coordinator): OpenLog {
+    return serviceLogs({ ...placementsOf(coordinator), logsAt: ownLogs(coordinator.agents) });
+  }
+
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.coordinator.openLog({ ...owner, ...subscriber }, service, 'raw');
+    return this.logsOf()({ ...owner, ...subscriber }, service, 'raw');
   }
 
   /** An agent of the host `one`, by default. */

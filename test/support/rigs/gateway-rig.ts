@@ -1,8 +1,10 @@
 /** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
 import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
-import { openLogsFrom } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { gatewayLogs } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -107,12 +109,13 @@ export class GatewayRig {
   }
 
   /** The `openLog` of the coordinator's client in the Worker. */
-  get openLog(): ReturnType<typeof openLogsFrom> {
+  get openLog(): OpenLog {
     const link = {
       openLog: (...args: Parameters<Gateway['openLog']>) => this.gateway.openLog(...args),
       closeLog: async (reader: string) => this.gateway.closeLog(reader),
     };
-    return openLogsFrom(this.rig.coordinator, () => link, this.windows);
+    const { coordinator } = this.rig;
+    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(() => link) }, this.windows);
   }
 
   #makeLinks(incarnation = `life-${++this.#incarnations}`): GatewayLinks {

@@ -6,7 +6,6 @@ import type { LogPosition } from '../../../control-plane/core/streams/log-frames
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
-import { owner } from './coordinator-rig.ts';
 
 /** A relay with the state of its service, and the agent's end of its connections. */
 export class RelayRig {
@@ -26,7 +25,7 @@ export class RelayRig {
     const done = () => {
       this.done += 1;
     };
-    this.relay = new LogRelay(owner, 7, format, () => this.source, done, from);
+    this.relay = new LogRelay({ service: 7, format, source: () => this.source, done, from });
   }
 
   /** Connects the agent. */

@@ -8,7 +8,6 @@ import {
 } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import { MemorySocket } from '../../support/agents/model-agent.ts';
-import { owner } from '../../support/rigs/coordinator-rig.ts';
 import { RelayRig, settle } from '../../support/rigs/log-relay.ts';
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
@@ -236,7 +235,7 @@ test('C45: a stream continues with a start that came and ended with its executio
     last = live ?? last;
     return { generation: last, server, removed: false, final: live === undefined };
   };
-  const relay = new LogRelay(owner, 7, 'raw', source, () => {});
+  const relay = new LogRelay({ service: 7, format: 'raw', source, done: () => {} });
   relay.update();
   for (const generation of [2, undefined]) {
     live = generation;

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import type { LogSubscriber } from '../../../control-plane/core/streams/channel-subscriber.ts';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
-import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { CoordinatorRig, codeOf, owner } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -44,9 +44,9 @@ class Log {
 }
 
 const open = async (subscriber: Partial<LogSubscriber> = {}, from?: LogPosition): Promise<Log> =>
-  new Log(await rig.coordinator.openLog({ ...owner, ...subscriber }, service, 'timestamps', from));
-const accessLost = 'Your session or permissions have changed. Log in again to read this log.';
-const takeover = 'Another control plane has taken over. Read the log from that one.';
+  new Log(await rig.logsOf()({ ...owner, ...subscriber }, service, 'timestamps', from));
+const accessLost = 'Your session or permissions have changed. Log in again.';
+const takeover = 'Another control plane has taken over. Connect to that one.';
 const until = (log: Log, ended: string) => eventually(() => log.ended === ended);
 const write = (sql: string) => rig.memory.batch([{ sql, args: [] }]);
 const addSession = (name: string, expiresMs: number) =>
@@ -114,7 +114,7 @@ test('H298: a change of a role aborts the logs that the role no longer permits, 
   expect(own.ended).toBeUndefined();
   await write('UPDATE roles SET can_access_api = 0 WHERE id = 9');
   await rig.coordinator.reviewSubscriptions(null);
-  await until(own, accessLost);
+  await until(own, 'The role guard lacks "Use the API" (can_access_api).');
 });
 
 test('C152: access cannot be checked while the database is away, and is checked within a minute of its return', async () => {
@@ -188,7 +188,7 @@ test('H299: a host serves 256 logs, and one more is refused with the reason', as
 });
 
 test('W102: an attempt to open too many logs detects the pages that were left', async () => {
-  const stream = await rig.coordinator.openLog(owner, service, 'timestamps', { generation: 1, offset: 0 });
+  const stream = await rig.logsOf()(owner, service, 'timestamps', { generation: 1, offset: 0 });
   const first = stream.getReader().read();
   await Promise.all(Array.from({ length: 99 }, () => open()));
   expect(await codeOf(open())).toBe('too-many');

@@ -98,7 +98,7 @@ test('C122: a coordinator that has not noticed a takeover ends no log of a later
   rig.restart();
   await rig.submit();
   const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
-  await expect(old.openLog(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
+  await expect(rig.logsOf(old)(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
 });
 test('C122: a coordinator that has not noticed a takeover does not take a later host for a removed one', async () => {
   const { coordinator: old } = rig;
@@ -109,7 +109,7 @@ test('C122: a coordinator that has not noticed a takeover does not take a later 
   await rig.submit();
   const web = await two.started();
   await two.reportEach(web, running, exited(0), gone);
-  await expect(old.openLog(owner, web.service, 'raw')).rejects.toThrow('another one has taken over');
+  await expect(rig.logsOf(old)(owner, web.service, 'raw')).rejects.toThrow('another one has taken over');
 });
 test('C45: the log of an ended service ends when its execution is deleted and its output is gone', async () => {
   const one = await rig.agent().join();

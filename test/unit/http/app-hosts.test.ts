@@ -75,6 +75,7 @@ async function send(path: string, headers: Record<string, string> = {}, method =
   const deps = {
     ...{ db: reading, nowMs: () => nowMs, deploymentName: 'test', minPasswordLength: 10 },
     coordinator: {} as never,
+    openLog: {} as never,
     turns: new ReadTurns(() => nowMs),
     shares: new UserShares(() => nowMs),
     seal: new Seal([]),

@@ -13,8 +13,13 @@ import { STREAM_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const PERMITTED = { key: { service: 1, generation: 1 }, hostId: 1, gateway: null };
-const PERMIT = new TextEncoder().encode(`${JSON.stringify(PERMITTED)}\n`);
+const PLACED = {
+  generation: 1,
+  at: { hostId: 1, host: 'one', gateway: null },
+  removed: false,
+  final: false,
+};
+const LINE = new TextEncoder().encode(`${JSON.stringify(PLACED)}\n`);
 /** The opcodes of binary frames, and of those that continue one. The first bit is set in the last frame. */
 const [BINARY, MORE, LAST] = [0x02, 0x00, 0x80];
 
@@ -47,7 +52,7 @@ async function serve(took: () => void, isBehind = () => false): Promise<() => Pr
     {
       clock: nodeClock(() => {}),
       rules: defaultStreamRules,
-      permit: async () => new ReadableStream({ start: (controller) => controller.enqueue(PERMIT) }),
+      place: async () => new ReadableStream({ start: (controller) => controller.enqueue(LINE) }),
       left: async () => {},
       streamsAt: async () => streams,
     },

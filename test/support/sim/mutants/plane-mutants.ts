@@ -226,7 +226,7 @@ export const planeMutants: readonly Mutant[] = [
   },
   {
     name: 'end a log stream that another coordinator continues',
-    file: 'control-plane/coordinator/streams/logs.ts',
+    file: 'control-plane/coordinator/streams/placements.ts',
     from: '    if (!stored.hasEnded) {',
     to: '    if (false) {',
     faults: ['second control plane'],

@@ -15,16 +15,16 @@ const mutantsOfStreams: readonly Mutant[] = [
     to: '',
   },
   {
-    name: 'keep the permits of streams that are over',
-    file: 'control-plane/coordinator/streams/stream-permits.ts',
-    from: '() => this.#permits.delete(permit)',
+    name: 'keep the placements of streams that are over',
+    file: 'control-plane/coordinator/streams/placements.ts',
+    from: '() => this.#streams.delete(placement)',
     to: '() => {}',
   },
   {
     name: 'let the streams of a session go on after its end',
     inShortForm: true,
-    file: 'control-plane/coordinator/streams/stream-permits.ts',
-    from: '      if (refusal !== undefined) permit.end(refusal);\n',
+    file: 'control-plane/coordinator/streams/placements.ts',
+    from: '      if (refusal !== undefined) placement.end(lostAccess(refusal));\n',
     to: '',
   },
   {

@@ -12,11 +12,13 @@ import type { PassedBytes } from '../../../../control-plane/coordinator/connecti
 import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
+import { type OpenLog, placementsOf } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
-import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
+import { ownLogs, serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
@@ -217,11 +219,13 @@ export class ControlPlane implements Server {
   }
 
   /** Opens a log as operations do. */
-  openLog(...args: Parameters<CoordinatorApi['openLog']>): Promise<ReadableStream<Uint8Array>> {
+  openLog(...args: Parameters<OpenLog>): Promise<ReadableStream<Uint8Array>> {
     const { coordinator } = this;
     const { gateways } = this.#options;
-    if (!gateways) return coordinator.openLog(...args);
-    return openLogsFrom(coordinator, (gateway) => gateways.at(gateway).stub(this.process))(...args);
+    const logsAt = gateways
+      ? gatewayLogs((gateway) => gateways.at(gateway).stub(this.process))
+      : ownLogs(this.#agents);
+    return serviceLogs({ ...placementsOf(coordinator), logsAt })(...args);
   }
 
   /** What a stream of a client here requires, if agents are connected here. */
@@ -229,8 +233,8 @@ export class ControlPlane implements Server {
     return {
       clock: { ...clockOf(this.#world, this.process), monotonicMs: () => this.#world.nowMs },
       rules,
-      permit: (...args) => this.coordinator.permitStream(...args),
-      left: (id) => this.coordinator.leaveStream(id),
+      place: (request) => this.coordinator.place(request),
+      left: (id) => this.coordinator.leavePlacement(id),
       streamsAt: async ({ hostId }) => this.#agents.session(hostId)?.peer.streams,
     };
   }

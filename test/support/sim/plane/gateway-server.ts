@@ -136,13 +136,13 @@ export class GatewayServer implements Server {
     return {
       clock: { ...clockOf(world, memory), monotonicMs: () => world.nowMs },
       rules,
-      permit: async (...args) => {
+      place: async (request) => {
         const permits: RemotePermit[] = [];
         let isAbandoned = false;
         try {
           const answer = await call(async (coordinator) => {
             const { process } = coordinator;
-            const permit = await coordinator.coordinator.permitStream(...args);
+            const permit = await coordinator.coordinator.place(request);
             const remote = new RemotePermit(world, process, permit);
             permits.push(remote);
             // A call that has made two returns the first.
@@ -156,7 +156,7 @@ export class GatewayServer implements Server {
           throw error;
         }
       },
-      left: (id) => call((coordinator) => coordinator.coordinator.leaveStream(id)),
+      left: (id) => call((coordinator) => coordinator.coordinator.leavePlacement(id)),
       streamsAt: ({ gateway: at }) => gateway.streamsOf(at),
     };
   }

@@ -74,14 +74,14 @@ export class StreamClient implements KnownStream {
         this.#later(() => this.#closes(code));
       },
     };
-    this.#session = new StreamSession(socket, request, { ...deps, permit: this.#permit(deps.permit) });
+    this.#session = new StreamSession(socket, request, { ...deps, place: this.#place(deps.place) });
     check.began(this);
     this.#toServer(JSON.stringify({ type: 'forward', port }));
     if (chances.chance(0.3)) world.after(chances.between(1, 40_000), () => this.#leaves());
     this.#watch();
   }
 
-  #permit(obtain: StreamSessionDeps['permit']): StreamSessionDeps['permit'] {
+  #place(obtain: StreamSessionDeps['place']): StreamSessionDeps['place'] {
     const { world, check } = this.#options;
     return async (...args) => {
       try {

@@ -5,7 +5,7 @@
 import type { KnownActor } from '../../../../control-plane/core/accounts/account.ts';
 import type { Submission } from '../../../../control-plane/core/lifecycle/submission.ts';
 import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
-import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../../../control-plane/core/streams/channel-subscriber.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import { type AcknowledgementCheck, nameOfOnce } from '../checks/acknowledgements.ts';
 import type { AuditCheck } from '../checks/audit.ts';
@@ -43,6 +43,7 @@ const subscriber: LogSubscriber = {
   credentialVersion: 1,
   credential: { by: 'password' },
   ownerId: 1,
+  use: { kind: 'read-execution' },
 };
 
 /** On whose behalf everything is submitted and deleted. */

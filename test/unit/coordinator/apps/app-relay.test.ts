@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
-import type { PermitLine } from '../../../../control-plane/coordinator/streams/permit.ts';
+import type { PlacementLine } from '../../../../control-plane/coordinator/streams/placement.ts';
 import {
   defaultStreamRules,
   type StreamRules,
@@ -28,7 +28,7 @@ let ended: number[];
 let written: string;
 let left: string[];
 let deeds: unknown[];
-let permits: { send(line: PermitLine): void; close(): void; isOver: boolean }[];
+let permits: { send(line: PlacementLine): void; close(): void; isOver: boolean }[];
 let streams: OpenStreams | undefined;
 let relay: AppRelay;
 
@@ -51,16 +51,21 @@ const relayWith = (rules: StreamRules) =>
     },
     rules,
     left: async (id) => void left.push(id),
-    permit: async (_, service, deed) => {
-      deeds.push(deed);
+    place: async (request) => {
+      if (request.for.kind === 'stream') deeds.push(request.for.entry);
       let permit: (typeof permits)[number] | undefined;
       return new ReadableStream({
         start(controller) {
-          const send = (line: PermitLine) =>
+          const send = (line: PlacementLine) =>
             controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
           permit = { send, close: () => controller.close(), isOver: false };
           permits.push(permit);
-          send({ key: { service, generation: 1 }, hostId: 1, gateway: null });
+          send({
+            generation: 1,
+            at: { hostId: 1, host: 'one', gateway: null },
+            removed: false,
+            final: false,
+          });
         },
         cancel() {
           if (permit) permit.isOver = true;

@@ -196,8 +196,8 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
   const left = Promise.withResolvers<string>();
   const deps = {
     ...{ clock, rules: { idleMs: 1_000, totalMs: 9_000 }, left: async (id: string) => left.resolve(id) },
-    permit: async (...args: unknown[]) => {
-      requested.push(args[1]);
+    place: async ({ serviceId }: { serviceId: number }) => {
+      requested.push(serviceId);
       return new ReadableStream();
     },
     streamsAt: async () => undefined,

@@ -1,7 +1,8 @@
 /** Logs for readers in the Worker, whose output comes from gateways: what ends them, and what they leave. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openLogsFrom } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
-import type { WatchedLog } from '../../../../control-plane/coordinator/streams/log-watch.ts';
+import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import type { Ended, Placed } from '../../../../control-plane/coordinator/streams/placement.ts';
+import { serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import {
   encodeFrame,
@@ -38,51 +39,59 @@ afterEach(() => void vi.useRealTimers());
 const turns = async () => {
   for (let n = 0; n < 3; n++) await new Promise(setImmediate);
 };
-const AT = { gateway: 3, connection: 'life.1', sent: 4, host: 'one' };
+const atGateway = (change = {}) => ({
+  hostId: 1,
+  host: 'one',
+  gateway: { gateway: 3, connection: 'life.1', sent: 4, ...change },
+});
 
 /** The coordinator's news of the log. */
-async function news(change: Partial<WatchedLog> = {}) {
-  const state: WatchedLog = { generation: 1, removed: false, final: false, at: AT, ...change };
+async function news(change: Partial<Placed | Ended> = {}) {
+  const state = { generation: 1, removed: false, final: false, at: atGateway(), ...change };
   coordinator.enqueue(Buffer.from(`${JSON.stringify(state)}\n`));
   await turns();
 }
 
 /** Opens the log, and reads it unless `isStalled`. */
-async function open({ part = {}, isStalled = false, isFramed = false, first = {} } = {}) {
-  const openLog = openLogsFrom(
+async function open({ part = {}, isStalled = false, isFramed = false, first = {}, lastLine = '' } = {}) {
+  const placements = {
+    place: async () =>
+      new ReadableStream({
+        start: (controller) => {
+          coordinator = controller;
+        },
+        cancel: () => {
+          hasLeft = true;
+        },
+      }),
+    left: async () => {},
+  };
+  const openLog = serviceLogs(
     {
-      watchLog: async () =>
-        new ReadableStream({
-          start: (controller) => {
-            coordinator = controller;
-          },
-          cancel: () => {
-            hasLeft = true;
-          },
-        }),
+      ...placements,
+      logsAt: gatewayLogs((gateway) => ({
+        openLog: ({ connection, sent }, reader, ...args) => {
+          const one = { gateway, reader, args: [connection, sent, ...args], isCancelled: false };
+          opens.push(one);
+          return serve(
+            new ReadableStream({
+              start: (controller) => void outputs.push(controller),
+              cancel: () => {
+                one.isCancelled = true;
+              },
+            }),
+          );
+        },
+        closeLog: (reader) => {
+          closed.push(reader);
+          return closes();
+        },
+      })),
     },
-    (gateway) => ({
-      openLog: ({ connection, sent }, reader, ...args) => {
-        const one = { gateway, reader, args: [connection, sent, ...args], isCancelled: false };
-        opens.push(one);
-        return serve(
-          new ReadableStream({
-            start: (controller) => void outputs.push(controller),
-            cancel: () => {
-              one.isCancelled = true;
-            },
-          }),
-        );
-      },
-      closeLog: (reader) => {
-        closed.push(reader);
-        return closes();
-      },
-    }),
     windows,
   );
   const from = isFramed ? { generation: 1, offset: 0 } : undefined;
-  const opened = openLog(owner, 7, 'raw', from, part);
+  const opened = openLog({ ...owner, lastLine }, 7, 'raw', from, part);
   const result = opened.catch((error: Error) => error);
   await turns();
   await news(first);
@@ -196,13 +205,13 @@ test.each([
     serve = fails as typeof serve;
     await open();
     expect(opens).toHaveLength(1);
-    await news({ at: { ...AT, sent: 5 } });
+    await news({ at: atGateway({ sent: 5 }) });
     await vi.advanceTimersByTimeAsync(999);
     expect(opens).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1);
     expect(opens.map(({ args }) => args[1])).toEqual([4, 5]);
     serve = async (stream) => stream;
-    await news({ at: { ...AT, connection: 'life.2', gateway: 9 } });
+    await news({ at: atGateway({ connection: 'life.2', gateway: 9 }) });
     expect(opens[2]).toMatchObject({
       gateway: 9,
       args: ['life.2', 4, expect.anything(), 0, 'raw', LOG_WINDOW_BYTES, {}],
@@ -218,7 +227,7 @@ test('P10, P174: after a connection has ended the log goes on at the next one, w
   outputs[0]?.error(new Error('the connection of the host has ended'));
   await turns();
   await news({ at: null });
-  await news({ at: { ...AT, connection: 'life.2' } });
+  await news({ at: atGateway({ connection: 'life.2' }) });
   expect(opens.map(({ args }) => args.slice(0, 4))).toEqual([
     ['life.1', 4, { service: 7, generation: 1 }, 0],
     ['life.2', 4, { service: 7, generation: 1 }, 3],
@@ -262,10 +271,10 @@ test('P174: a reader who leaves before the gateway has answered leaves no log th
 });
 
 test('P174: a gateway that does not answer a close delays the last line by 10 s at most', async () => {
-  await open();
+  await open({ lastLine: 'Your access has ended.' });
   await output('cut');
   closes = () => new Promise(() => {});
-  await news({ at: null, lastLine: 'Your access has ended.' });
+  await news({ ended: 'Log in again.', lostAccess: true });
   await vi.advanceTimersByTimeAsync(9_999);
   await turns();
   expect(end).toBeUndefined();
@@ -275,7 +284,7 @@ test('P174: a gateway that does not answer a close delays the last line by 10 s 
 });
 
 test('H501: a part that is not followed ends where the log is, and heartbeats of the coordinator pass to framed readers', async () => {
-  await open({ part: { follow: false, tail: 2 } });
+  await open({ part: { follow: false, tail: 2 }, first: { final: true } });
   expect(opens[0]?.args.at(-1)).toEqual({ follow: false, tail: 2 });
   await output('last\n');
   await note({ ended: true });

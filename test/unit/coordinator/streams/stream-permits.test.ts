@@ -14,12 +14,12 @@ beforeEach(async () => {
   const web = await agent.started();
   await agent.reportAndWait(seen(web, running));
   permit = (id) =>
-    rig.coordinator.permitStream(
-      { ...owner, use: { kind: 'exec-service' } },
-      web.service,
-      { ...ADMIN_DOER, action: 'forward-port' },
+    rig.coordinator.place({
+      subscriber: { ...owner, use: { kind: 'exec-service' } },
+      serviceId: web.service,
       id,
-    );
+      for: { kind: 'stream', entry: { ...ADMIN_DOER, action: 'forward-port' } },
+    });
 });
 
 test('C304: a stream counts once, although its request arrives twice', async () => {
@@ -27,6 +27,6 @@ test('C304: a stream counts once, although its request arrives twice', async () 
     ...['fulfilled', 'conflict', 'fulfilled', 'too-many'],
   ]);
   expect(await codeOf(permit('a'))).toBe('conflict');
-  await rig.coordinator.leaveStream('a');
+  await rig.coordinator.leavePlacement('a');
   expect(await codeOf(permit('a'))).toBe('fulfilled');
 });

@@ -12,7 +12,12 @@ import type { StreamRequest } from '../../../../control-plane/core/streams/strea
 import { ADMIN_DOER } from '../../../support/apps/app-request.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
-const PLACE = { key: { service: 7, generation: 1 }, hostId: 1, gateway: null };
+const PLACE = {
+  generation: 1,
+  at: { hostId: 1, host: 'one', gateway: null },
+  removed: false,
+  final: false,
+};
 const REQUEST: StreamRequest = {
   ...{ purpose: 'forward', serviceId: 7, hostId: 1 },
   subscriber: {
@@ -38,7 +43,7 @@ function begin(deps: Partial<StreamSessionDeps>) {
     { send: (data) => sent.push(String(data)), close: (code) => closes.push(code) },
     REQUEST,
     {
-      ...{ clock, rules: defaultStreamRules, permit: async () => permit.readable },
+      ...{ clock, rules: defaultStreamRules, place: async () => permit.readable },
       left: async () => {
         left += 1;
       },
@@ -72,7 +77,7 @@ test('C305: a client that leaves while its host is looked up leaves no stream at
 });
 test('C307: a stream without a permit ends after 60 s, and returns a permit that comes later', async () => {
   const answer = Promise.withResolvers<ReadableStream<Uint8Array>>();
-  const one = begin({ permit: () => answer.promise });
+  const one = begin({ place: () => answer.promise });
   one.clock.pass(59_999);
   expect(one.closes).toEqual([]);
   one.clock.pass(1);
@@ -84,10 +89,10 @@ test('C307: a stream without a permit ends after 60 s, and returns a permit that
   await expect(late.writable.getWriter().write(new Uint8Array(1))).rejects.toBeUndefined();
 });
 test('C307: a permit whose answer is lost is returned, and one that is refused is not', async () => {
-  const lost = begin({ permit: () => Promise.reject(new Error('the object was reset')) });
+  const lost = begin({ place: () => Promise.reject(new Error('the object was reset')) });
   await turns();
   expectEnd(lost, 'can not open the stream. Try again.', 1);
-  const refused = begin({ permit: () => Promise.reject(new OperationError('conflict', 'It has ended.')) });
+  const refused = begin({ place: () => Promise.reject(new OperationError('conflict', 'It has ended.')) });
   await turns();
   expectEnd(refused, 'It has ended.', 0);
 });
