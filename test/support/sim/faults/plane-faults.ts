@@ -2,7 +2,7 @@
 import type { Simulation } from '../simulation.ts';
 import { USERS } from '../workload/users.ts';
 import type { CommitFault } from '../world/store.ts';
-import { type Fault, jump, SECOND_MS } from './fault.ts';
+import { type Fault, jump, SECOND_MS, set } from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 
 const commits =
@@ -66,11 +66,8 @@ export const planeFaults = {
   'commit applied but reported as failed': commits('applied but reported as failed'),
   'commit applied later but reported as failed': commits('applied later but reported as failed'),
   'database unavailable': (simulation) => {
-    const { store, world } = simulation;
-    store.unavailable = true;
-    simulation.faults.undoAfter(world.between(1, 200 * SECOND_MS), () => {
-      store.unavailable = false;
-    });
+    const undo = set(simulation.store, 'unavailable', true, false);
+    simulation.faults.undoAfter(simulation.world.between(1, 200 * SECOND_MS), undo);
     return true;
   },
   'database slow': (simulation) => {
