@@ -1,6 +1,6 @@
 /** Capacity check: after each commit, reservations fit hosts and quotas, and gangs are placed as a whole. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import type { Change } from '../world/store.ts';
+import { type Change, executionsIn } from '../world/store.ts';
 import { Check } from './check.ts';
 
 /** Tolerance for binary floating-point sums. */
@@ -69,12 +69,7 @@ export class CapacityCheck extends Check {
     }
     for (const { table, id, row } of changes)
       if (table === 'hosts' && row?.schedulable === 0) this.#drained(id);
-    const touched = new Set(
-      changes.flatMap(({ table, id, row }) =>
-        table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
-      ),
-    );
-    for (const id of touched) this.#gang(id);
+    for (const id of new Set(executionsIn(changes))) this.#gang(id);
   }
 
   /** Placements are allowed only on schedulable hosts that are neither lost nor removed. */
