@@ -22,10 +22,8 @@ export interface Result extends Measurement {
   met: boolean;
 }
 
-/** A figure, and the limit if it has one. */
 type Measured = number | Both;
 
-/** The figure and the limit of one measurement. */
 export interface Both {
   figure: number;
   limit: number;

@@ -24,11 +24,12 @@ export function sessionOf({ headers }: Reply): string {
 
 export class WebClient {
   readonly #http: HttpClient;
-  readonly #cookie: string;
+  /** The same session for requests to the API. */
+  readonly cookie: string;
 
   constructor(http: HttpClient, cookie: string) {
     this.#http = http.with({ cookie });
-    this.#cookie = cookie;
+    this.cookie = cookie;
   }
 
   static async logIn(
@@ -40,11 +41,6 @@ export class WebClient {
     const cookie = sessionOf(await anyone.send('POST', '/login', formOf({ username, password })));
     if (cookie === '') throw new Error(`${username} could not log in`);
     return new WebClient(anyone, cookie);
-  }
-
-  /** The same session for requests to the API. */
-  get cookie(): string {
-    return this.#cookie;
   }
 
   get(path: string, headers?: Record<string, string>): Promise<Reply> {
@@ -62,7 +58,7 @@ export class WebClient {
     const notices = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
     const notice = notices.find((one) => one.startsWith('berth_notice='));
     return this.#http
-      .with(notice ? { cookie: `${this.#cookie}; ${notice}` } : {})
+      .with(notice ? { cookie: `${this.cookie}; ${notice}` } : {})
       .get(headers.location ?? '/');
   }
 }

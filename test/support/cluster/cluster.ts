@@ -139,7 +139,6 @@ export class Cluster {
     return lines.map((line) => JSON.parse(line).Actor.Attributes.name);
   }
 
-  /** Terminates executions and waits for their ends. */
   async terminate(...executions: number[]): Promise<void> {
     await Promise.all(executions.map((id) => this.api.terminate(id)));
     await Promise.all(executions.map((id) => this.api.waitFor(id, 'terminated')));

@@ -59,7 +59,6 @@ export class HiddenHost {
     return this.#engine.docker;
   }
 
-  /** What the agents have printed. */
   get output(): string {
     return this.#output + (this.#agent?.output ?? '');
   }

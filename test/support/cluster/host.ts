@@ -36,7 +36,7 @@ export class ClusterHost {
   readonly #switch: Switch;
   readonly #cluster: string;
   #agent: Program | undefined;
-  #isGone = false;
+  isGone = false;
 
   private constructor(
     cluster: string,
@@ -81,10 +81,6 @@ export class ClusterHost {
 
   get docker(): Docker {
     return this.engine.docker;
-  }
-
-  get isGone(): boolean {
-    return this.#isGone;
   }
 
   /** Throws if the agent has not been started. */
@@ -132,7 +128,7 @@ export class ClusterHost {
 
   /** Destroys the host permanently, with everything that runs on it. */
   async destroy(): Promise<void> {
-    this.#isGone = true;
+    this.isGone = true;
     await this.#agent?.kill();
     this.#agent = undefined;
     await this.#namespace.end();

@@ -66,7 +66,6 @@ export class Installation {
   }
 }
 
-/** The command that the script has printed. */
 export const commandIn = (output: string): string[] => {
   const [, command] = output.match(/\n {2}(\/\S* .*berth-agent\.mjs)\n/) ?? [];
   if (!command) throw new Error(`there is no command in:\n${output}`);

@@ -90,7 +90,6 @@ export class SystemdMachine {
     return { code, output: output.replaceAll('\r\n', '\n') };
   }
 
-  /** The output of a program that must succeed. */
   async succeed(...words: string[]): Promise<string> {
     const { code, output } = await this.run(...words);
     if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${output}`);

@@ -94,7 +94,6 @@ export class CoordinatorRig {
     return (await this.submitOnce(undefined, description, name, userId)).id;
   }
 
-  /** Submits under an idempotency key. */
   submitOnce(
     key: RequestKey | undefined,
     description: Application = application(),
@@ -116,7 +115,6 @@ export class CoordinatorRig {
     return this.coordinator.openLog({ ...owner, ...subscriber }, service, 'raw');
   }
 
-  /** An agent of the host `one`, by default. */
   agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
     return new ModelAgent(this.coordinator, hostId, facts);
   }
@@ -154,7 +152,6 @@ export class CoordinatorRig {
   }
 }
 
-/** An observation of the assignment's container. */
 export const seen = ({ service, generation }: Assignment, what: object) =>
   ({ ...what, service, generation }) as Observation;
 

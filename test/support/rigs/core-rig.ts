@@ -149,7 +149,6 @@ export class CoreRig {
     return execution;
   }
 
-  /** Submits, and a turn follows. */
   submitInTurn(...submission: Parameters<CoreRig['submit']>): Execution {
     const execution = this.submit(...submission);
     this.turn();
@@ -179,7 +178,6 @@ export class CoreRig {
     this.cluster.changes.hosts.add(host);
   }
 
-  /** An administrator changes a host. */
   change(host: Host, changes: HostChanges): string[] {
     changeHost(this.cluster, host, changes);
     return this.turn();
@@ -278,7 +276,6 @@ export function startingRig(description = pair, rig = new CoreRig(), timeLimitS?
   return new Life(rig, rig.submitInTurn(description, 1, timeLimitS));
 }
 
-/** An execution of `description` on one host, with all its services running. */
 export function runningRig(description = pair): Life {
   const life = startingRig(description);
   for (const one of life.execution.services) life.rig.see(one, running);
@@ -286,7 +283,6 @@ export function runningRig(description = pair): Life {
   return life;
 }
 
-/** Ids of queued executions, in order. */
 export const queuedIds = (cluster: Cluster): number[] =>
   cluster.queue.projectedOrder((userId) => cluster.fairShareKey(userId)).map(({ id }) => id);
 

@@ -52,7 +52,6 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
       const item = items.get(id);
       if (item) queue.remove(item);
     },
-    /** Ids of all items, in order. */
     order: () => queue.projectedOrder(fairShareKeyOf).map(({ id }) => id),
     /** Runs a round, marks every candidate as unschedulable, and returns their ids. */
     failRound(increase?: CapacityIncrease): number[] {

@@ -33,7 +33,6 @@ export class HostileProvider {
   requests: string[] = [];
   /** The last body that the token endpoint or the page of a logout received. */
   body = '';
-  /** The last ID token. */
   idToken = '';
   #nonces = new Map<string, string>();
 

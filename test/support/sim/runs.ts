@@ -87,7 +87,6 @@ function combined(one: Outcome, other: Outcome): Outcome {
   };
 }
 
-/** Report of a failed seed for people. */
 export const failureReport = ({ seed, failure, trace }: NonNullable<Outcome['failed']>): string =>
   [
     `Seed ${seed}: ${failure}`,

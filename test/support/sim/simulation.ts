@@ -168,13 +168,20 @@ export class Simulation {
       bounds,
       new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds),
       new HostOffersCheck(world),
-      ...[this.#takeovers, audit, new RestartCheck(world, ledger, this.clockJumpsMs, mayMiscount)],
+      this.#takeovers,
+      audit,
+      new RestartCheck(world, ledger, this.clockJumpsMs, mayMiscount),
     ];
     const requests = new Requests(world, () => this.#reached());
     this.#requests = requests;
     this.users = new Users({
-      ...{ world, ledger, requests, acknowledgements: this.#acknowledgements },
-      ...{ audit, logs: this.logs, bounds },
+      world,
+      ledger,
+      requests,
+      acknowledgements: this.#acknowledgements,
+      audit,
+      logs: this.logs,
+      bounds,
     });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {

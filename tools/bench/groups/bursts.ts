@@ -24,7 +24,6 @@ export interface BurstLoad {
   executionId: number;
 }
 
-/** Requests of one burst. */
 const BURST = 500;
 const SUBMISSIONS = 1_000;
 /** 1,000 submissions by these take about a minute. */

@@ -25,7 +25,6 @@ const atLink =
   };
 
 export const connectionFaults = {
-  // Connections
   'connection cut': atLink((link) => link.cut('a fault')),
   'connections cut after a frame': temporary(1, 20 * SECOND_MS, (machine, { world, network }) => {
     const undo = set(machine.route, 'framesToCut', world.between(0, 12), null);
@@ -79,7 +78,6 @@ export const connectionFaults = {
   },
   'second connection of a host': atMachine((machine) => machine.connectAgain()),
 
-  // Agents
   'agent killed': atMachine((machine) => machine.killAgent()),
   'agent killed at a step': atMachine(({ agent }, { world }) => {
     if (agent) agent.crashIn = world.between(0, 60);

@@ -112,7 +112,6 @@ export class ControlPlane implements Server {
     } else network.servers.unshift(this);
   }
 
-  /** True for a standby that waits. */
   get isWaiting(): boolean {
     return throws(() => this.#standby?.assertActive());
   }

@@ -40,7 +40,6 @@ const real = {
 const context = new AsyncLocalStorage<Process | undefined>();
 let current: World | undefined;
 
-/** The world that is being simulated. */
 export function world(): World {
   if (!current) throw new Error('no world is being simulated');
   return current;
@@ -125,7 +124,6 @@ export class World {
     this.#failure ??= new Violation(what);
   }
 
-  /** Throws the first violation, if there is one. */
   demandNoViolation(): void {
     if (this.#failure) throw this.#failure;
   }
@@ -146,7 +144,6 @@ export class World {
 
   // Random choices
 
-  /** True with this probability. */
   chance(probability: number): boolean {
     return this.random() < probability;
   }
@@ -238,10 +235,6 @@ class Timer {
   }
 
   unref(): this {
-    return this;
-  }
-
-  ref(): this {
     return this;
   }
 }
