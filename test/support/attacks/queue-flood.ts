@@ -1,5 +1,6 @@
 /** Floods the queue with executions that fit nowhere, and measures meanwhile how others are served. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { basic } from '../clients/http-client.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 
 const CLIENTS = 16;
@@ -27,9 +28,6 @@ export interface Account {
   password: string;
 }
 
-const authorizationOf = ({ name, password }: Account) =>
-  `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
-
 /** Answers by their status. */
 export type Answers = Record<number, number>;
 
@@ -47,7 +45,7 @@ export async function flood(
     while (at < count) {
       const user = users[at++ % users.length];
       if (!user) return;
-      const headers = { authorization: authorizationOf(user) };
+      const headers = basic(user.name, user.password);
       const response = await fetch(`${url}/api/0.7/execution`, { method: 'POST', headers, body });
       await response.arrayBuffer();
       answers[response.status] = (answers[response.status] ?? 0) + 1;
@@ -83,7 +81,7 @@ export async function serviceDuring(
     if (!response.ok) failed += 1;
     return text;
   };
-  const headers = { authorization: authorizationOf(other) };
+  const headers = basic(other.name, other.password);
   const body = JSON.stringify({ name: 'other', application: ordinary });
   const serve = async () => {
     while (!isOver) {

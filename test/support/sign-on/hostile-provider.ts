@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { JWK, JWTPayload } from 'jose';
-import { exportJWK, SignJWT } from 'jose';
+import { SignJWT } from 'jose';
 import { listenOn, portOf } from '../hosts/port.ts';
 import { CLIENT_ID, newKey, settingsOf } from './test-provider.ts';
 
@@ -58,11 +58,8 @@ export class HostileProvider {
   }
 
   /** The public key that it publishes. */
-  async publicKey(): Promise<JWK> {
-    const { kty, n, e, kid, use, alg } = await exportJWK(this.key.privateKey).then((jwk) => ({
-      ...this.key.jwk,
-      ...jwk,
-    }));
+  get publicKey(): JWK {
+    const { kty, n, e, kid, use, alg } = this.key.jwk;
     return { kty, n, e, kid, use, alg } as JWK;
   }
 
@@ -87,7 +84,7 @@ export class HostileProvider {
         this.body = await text(request);
         return void json(await this.#tokens());
       case '/keys':
-        return void json({ keys: [await this.publicKey()] });
+        return void json({ keys: [this.publicKey] });
       case '/userinfo':
         return void json({ sub: this.#claims('').sub, ...this.script.userinfo });
       case '/logout':

@@ -2,14 +2,14 @@
  * Measures the list of executions, and a history of a million: filters, pages and counts, a start, a backup,
  * and what it costs to remove it.
  */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
+import { scratchFolder } from '../../../test/support/tools/folder.ts';
 import { Deployment, ROOM } from '../deployment.ts';
 import { atMost, bounded, floored, type Measurement, median } from '../figure.ts';
 import { addHistory, FIRST_MS } from '../history-rows.ts';
@@ -56,7 +56,7 @@ class Place {
 
   /** With `count` ended executions. */
   static async make(count: number): Promise<Place> {
-    const place = new Place(await mkdtemp(join(tmpdir(), 'berth-bench-history-')));
+    const place = new Place(await scratchFolder('berth-bench-history-'));
     await (await place.start(0)).stop();
     await addHistory(place.url, count);
     return place;
