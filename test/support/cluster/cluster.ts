@@ -174,12 +174,9 @@ export class Cluster {
   }
 
   async #connectHosts(): Promise<void> {
-    for (const command of [
-      `ip link add ${BRIDGE} type bridge`,
-      `ip addr add ${GATEWAY}/24 dev ${BRIDGE}`,
-      `ip link set ${BRIDGE} up`,
-    ])
-      await this.#hub.run(...command.split(' '));
+    await this.#hub.run(`ip link add ${BRIDGE} type bridge`);
+    await this.#hub.run(`ip addr add ${GATEWAY}/24 dev ${BRIDGE}`);
+    await this.#hub.run(`ip link set ${BRIDGE} up`);
     const at = { namespace: this.#hub, bridge: BRIDGE };
     this.#hosts = await Promise.all(
       this.#options.hosts.map((host, index) =>

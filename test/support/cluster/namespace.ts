@@ -40,7 +40,7 @@ export class Namespace {
       throw new Error(`unshare makes no namespaces (this needs root on Linux): ${complaint || said}`);
     }
     namespace.pid = await onlyChild(holder.pid);
-    await namespace.run('ip', 'link', 'set', 'lo', 'up');
+    await namespace.run('ip link set lo up');
     return namespace;
   }
 
@@ -54,9 +54,9 @@ export class Namespace {
     return ['nsenter', `--target=${this.pid}`, ...KINDS];
   }
 
-  /** Runs a program on this network to its end. Throws with the program's output if it fails. */
-  async run(...command: string[]): Promise<string> {
-    const [file = '', ...args] = [...this.onNetwork, ...command];
+  /** Runs a command on this network to its end. Throws with its output if it fails. */
+  async run(command: string): Promise<string> {
+    const [file = '', ...args] = [...this.onNetwork, ...command.split(' ')];
     const { stdout } = await run(file, args, { env });
     return stdout;
   }

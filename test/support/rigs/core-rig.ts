@@ -218,7 +218,7 @@ export class CoreRig {
     handleClockStep(this.cluster, this.#last, moment);
     this.#last = moment;
     this.decisions = reconcile(this.cluster, this.nowMs);
-    const texts = decisionTexts(this.decisions);
+    const texts = this.decisions.map(decisionText);
     this.decisionLog.push(...texts);
     return texts;
   }
@@ -298,8 +298,6 @@ export function decisionText(decision: Decision): string {
     return `${kind} ${decision.placements.map(({ service, host }) => `${service.name}@${host.name}`).join(' ')}`;
   return `${kind} ${decision.execution.id}${'ending' in decision ? ` ${decision.ending.status}` : ''}`;
 }
-
-export const decisionTexts = (decisions: readonly Decision[]): string[] => decisions.map(decisionText);
 
 export function named({ services }: Execution, name: string): Service {
   const found = services.find((service) => service.name === name);

@@ -46,15 +46,9 @@ interface Rig {
 
 export async function measureIsolate(): Promise<Measurement[]> {
   const inspector = `127.0.0.1:${await freePort()}`;
-  await using deployment = await Deployment.onWorkerd(
-    'bench-isolate',
-    {},
-    [`--max-old-space-size=${LIMIT_MIB}`],
-    {
-      keepPorts: true,
-      args: [`--inspector-addr=${inspector}`],
-    },
-  );
+  const v8Flags = [`--max-old-space-size=${LIMIT_MIB}`];
+  const options = { keepPorts: true, args: [`--inspector-addr=${inspector}`] };
+  await using deployment = await Deployment.onWorkerd('bench-isolate', {}, v8Flags, options);
   await using watch = new HeapWatch(inspector);
   const rig = { deployment, watch };
   await deployment.removeQuotaLimits();
@@ -70,10 +64,7 @@ const submit = ({ deployment }: Rig, count: number) =>
   runLoad({ ...deployment.submissions(SUBMITTERS, application(), '{nowMs}'), requests: count });
 
 async function openEvents({ deployment }: Rig): Promise<StreamClients> {
-  const events = openStreams(
-    deployment,
-    Array.from({ length: EVENT_STREAMS }, () => 'events'),
-  );
+  const events = openStreams(deployment, Array<string>(EVENT_STREAMS).fill('events'));
   await eventually(() => events.connected() === EVENT_STREAMS);
   return events;
 }

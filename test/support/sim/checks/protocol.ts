@@ -43,26 +43,20 @@ export interface ProtocolCheckOptions {
 }
 
 export class ProtocolCheck extends Check implements Tap {
-  readonly #starts: ReportedStarts;
   readonly #states = new WeakMap<Link, LinkState>();
   /** Keys whose start each agent process has reported as failed. */
   readonly #failedIn = new WeakMap<Process, Set<string>>();
   readonly #leases: LeaseCheck;
-  readonly #contact: HostContactCheck;
-  readonly #hasContainer: ProtocolCheckOptions['hasContainer'];
-  readonly #streams: ProtocolCheckOptions['streams'];
+  readonly #options: ProtocolCheckOptions;
 
-  constructor({ world, ledger, starts, contact, hasContainer, streams }: ProtocolCheckOptions) {
-    super(world, ledger);
-    this.#starts = starts;
-    this.#contact = contact;
-    this.#hasContainer = hasContainer;
-    this.#streams = streams;
-    this.#leases = new LeaseCheck(world, ledger);
+  constructor(options: ProtocolCheckOptions) {
+    super(options.world, options.ledger);
+    this.#options = options;
+    this.#leases = new LeaseCheck(options.world, options.ledger);
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
-    if (this.#streams()?.passes(link, direction, frame)) return;
+    if (this.#options.streams()?.passes(link, direction, frame)) return;
     const state = this.#stateOf(link);
     if (typeof frame !== 'string') this.#chunk(link, state, frame);
     else if (direction === 'up') this.#sentUp(link, state, JSON.parse(frame) as Up);
@@ -76,23 +70,23 @@ export class ProtocolCheck extends Check implements Tap {
     const message = validMessage(frame);
     if (message?.type === 'hello') {
       this.#leases.greeted(link, message.leaseMs !== undefined);
-      this.#starts.greeted(link.hostId, message.inventory, this.ledger.servicesAt(link.hostId));
-      if (message.leaseMs === undefined) this.#starts.leasesUnknown(link.hostId);
+      this.#options.starts.greeted(link.hostId, message.inventory, this.ledger.servicesAt(link.hostId));
+      if (message.leaseMs === undefined) this.#options.starts.leasesUnknown(link.hostId);
       this.#stateOf(link).listed = new Set(message.inventory.map(keyOf));
     }
     if (message?.type !== 'report') return;
     this.#stateOf(link).reports.push(message);
-    this.#contact.arrived(link, message);
-    this.#starts.arrived(link.hostId, message.observations);
+    this.#options.contact.arrived(link, message);
+    this.#options.starts.arrived(link.hostId, message.observations);
   }
 
   pulsed(link: Link): void {
-    this.#contact.pulsed(link);
+    this.#options.contact.pulsed(link);
   }
 
   falsified(hello: string): void {
     const message = validMessage(hello);
-    if (message?.type === 'hello') this.#starts.listed(message.inventory);
+    if (message?.type === 'hello') this.#options.starts.listed(message.inventory);
   }
 
   /** Checks a committed row of a host. */
@@ -114,7 +108,7 @@ export class ProtocolCheck extends Check implements Tap {
   /** A failed start is final within a process: the agent must not begin it again (P5). */
   #reported(link: Link, one: Observation): void {
     this.#observed(one);
-    if (one.state === 'gone' && this.#hasContainer(link.machine, one))
+    if (one.state === 'gone' && this.#options.hasContainer(link.machine, one))
       this.world.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
     const key = `${one.service}.${one.generation}`;
     const failed = this.#failedIn.get(link.process) ?? new Set();
@@ -125,7 +119,7 @@ export class ProtocolCheck extends Check implements Tap {
 
   #observed(one: Observation): void {
     this.world.count(`observed: ${one.state}${isLapsed(one) ? ' after its lease expired' : ''}`);
-    this.#starts.sent(one);
+    this.#options.starts.sent(one);
   }
 
   #sentDown(link: Link, state: LinkState, message: Down): void {
@@ -135,7 +129,7 @@ export class ProtocolCheck extends Check implements Tap {
     switch (message.type) {
       case 'welcome':
         this.#leases.welcomed(link, message.leaseMs);
-        this.#contact.welcomed(link);
+        this.#options.contact.welcomed(link);
         return;
       case 'sync':
         state.revision = message.revision;
@@ -218,7 +212,7 @@ export class ProtocolCheck extends Check implements Tap {
   }
 
   #reportAcknowledged(link: Link, state: LinkState, report: Report): void {
-    this.#contact.acknowledged(link, report);
+    this.#options.contact.acknowledged(link, report);
     assertAuthorised(this.world, this.ledger, link, state.listed, report);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))

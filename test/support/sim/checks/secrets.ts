@@ -32,12 +32,7 @@ export class SecretsCheck extends Check {
     await db.query('DELETE FROM user_secrets');
     const placed = [...services.values()].find((service) => MAY_START.includes(String(service.status)));
     if (!placed) return;
-    const { outcome, isFinal } = await this.#request(
-      db,
-      placed,
-      Number(placed.host_id),
-      Number(placed.generation),
-    );
+    const { outcome, isFinal } = await this.#request(db, placed);
     if (!isFinal) this.world.violate(`the start of service ${placed.id} has a removed secret: ${outcome}`);
   }
 
@@ -61,8 +56,8 @@ export class SecretsCheck extends Check {
   async #request(
     db: Db,
     service: Row,
-    hostId: number,
-    generation: number,
+    hostId = Number(service.host_id),
+    generation = Number(service.generation),
   ): Promise<{ outcome: string; isFinal: boolean }> {
     const context = { db: withReferences(db), seal: this.#seal, deploymentName: 'sim' };
     try {
