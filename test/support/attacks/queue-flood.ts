@@ -28,18 +28,15 @@ export interface Account {
   password: string;
 }
 
-/** Answers by their status. */
-export type Answers = Record<number, number>;
-
-/** Submits one description by turns as each user, from several clients at once. */
+/** Submits one description by turns as each user, from several clients at once. Counts answers by status. */
 export async function flood(
   url: string,
   users: readonly Account[],
   count: number,
   described: typeof longText,
-): Promise<Answers> {
+): Promise<Record<number, number>> {
   const body = JSON.stringify({ name: 'flood', application: described });
-  const answers: Answers = {};
+  const answers: Record<number, number> = {};
   let at = 0;
   const client = async () => {
     while (at < count) {
@@ -55,21 +52,11 @@ export async function flood(
   return answers;
 }
 
-export interface Service {
-  requests: number;
-  /** Answers that were not 200. */
-  failed: number;
-  /** 99th percentiles. */
-  infoMs: number;
-  submitMs: number;
-}
-
-/** Another user reads `info` and submits, again and again, while `attack` goes on. */
-export async function serviceDuring(
-  url: string,
-  other: Account,
-  attack: () => Promise<void>,
-): Promise<Service> {
+/**
+ * Another user reads `info` and submits, again and again, while `attack` goes on. `failed` counts the answers
+ * that were not 200; the times are 99th percentiles.
+ */
+export async function serviceDuring(url: string, other: Account, attack: () => Promise<void>) {
   const times: { info: number[]; submit: number[] } = { info: [], submit: [] };
   let failed = 0;
   let isOver = false;

@@ -16,23 +16,6 @@ export interface Part {
 
 const START_MS = 60_000;
 
-/**
- * Starts a program again until it is ready, as a supervisor does. Parts that the program needs may be down at
- * first.
- */
-async function supervised(start: () => Program, ready: RegExp): Promise<Program> {
-  return eventually(async () => {
-    const program = start();
-    try {
-      await program.waitFor(ready, START_MS);
-      return program;
-    } catch (error) {
-      await program.killAll();
-      throw error;
-    }
-  }, START_MS);
-}
-
 export class ProgramPart implements Part {
   readonly name: string;
   readonly #start: () => Program;
@@ -50,8 +33,18 @@ export class ProgramPart implements Part {
     return this.#program;
   }
 
+  /** Tries again until it is ready, as a supervisor does. Parts that it needs may be down at first. */
   async start(): Promise<void> {
-    this.#program = await supervised(this.#start, this.#ready);
+    this.#program = await eventually(async () => {
+      const program = this.#start();
+      try {
+        await program.waitFor(this.#ready, START_MS);
+        return program;
+      } catch (error) {
+        await program.killAll();
+        throw error;
+      }
+    }, START_MS);
   }
 
   /** Kills its children too, since workerd would outlive wrangler. */

@@ -78,7 +78,6 @@ export class ClusterHost {
     return this.engine.docker;
   }
 
-  /** Throws if the agent has not been started. */
   get agent(): Program {
     if (!this.#agent) throw new Error(`host ${this.name} has no agent`);
     return this.#agent;

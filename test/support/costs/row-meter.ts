@@ -3,13 +3,7 @@ import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { listenOn } from '../hosts/port.ts';
 
-export interface RowMeter {
-  url: string;
-  rows: { read: number; written: number };
-  close(): void;
-}
-
-export async function startRowMeter(target: string): Promise<RowMeter> {
+export async function startRowMeter(target: string) {
   const rows = { read: 0, written: 0 };
   const server = createServer(async (request, response) => {
     const { method = 'GET', url = '/', headers } = request;

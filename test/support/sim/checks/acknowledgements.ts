@@ -54,8 +54,8 @@ export class AcknowledgementCheck extends Check {
     this.world.count('answer: submitted');
     const row = this.ledger.executions.get(id);
     if (row?.user_id !== user)
-      this.world.violate(`the submission of execution ${id} is acknowledged but not committed`);
-    if (this.#submitted.has(id)) this.world.violate(`the execution id ${id} is assigned twice`);
+      this.violate(`the submission of execution ${id} is acknowledged but not committed`);
+    if (this.#submitted.has(id)) this.violate(`the execution id ${id} is assigned twice`);
     this.#submitted.set(id, {
       ...{ user, acknowledgedStatus: undefined, generations: undefined },
       ...{ deletionRequested: false, deletionAcknowledged: false },
@@ -67,7 +67,7 @@ export class AcknowledgementCheck extends Check {
     if (isRepeat) this.world.count('answer: repeated');
     const made = this.#made.get(name);
     if (made !== id && !this.#mayForgetKeys)
-      this.world.violate(`the submission ${name} is answered ${id}, but has made execution ${made}`);
+      this.violate(`the submission ${name} is answered ${id}, but has made execution ${made}`);
     // What a repeat names may be gone.
     if (!isRepeat || (this.ledger.executions.has(id) && !this.#submitted.has(id))) this.submitted(id, user);
   }
@@ -78,9 +78,7 @@ export class AcknowledgementCheck extends Check {
     if (!submitted || submitted.acknowledgedStatus !== undefined) return;
     const row = this.ledger.executions.get(id);
     if (row && row.status !== 'cleaning up' && !isEnded(row))
-      this.world.violate(
-        `the termination of execution ${id} is acknowledged, but its status is ${row.status}`,
-      );
+      this.violate(`the termination of execution ${id} is acknowledged, but its status is ${row.status}`);
     const ending = row && !isEnded(row) ? JSON.parse(String(row.ending)).status : row?.status;
     submitted.acknowledgedStatus = ending === undefined ? null : String(ending);
     submitted.generations = generationsOf(this.ledger.servicesOf(id));
@@ -98,7 +96,7 @@ export class AcknowledgementCheck extends Check {
     if (submitted) submitted.deletionAcknowledged = true;
     const row = this.ledger.executions.get(id);
     if (row && row.deleted !== 1)
-      this.world.violate(`the deletion of execution ${id} is acknowledged but not committed`);
+      this.violate(`the deletion of execution ${id} is acknowledged but not committed`);
     this.terminated(id);
   }
 
@@ -112,7 +110,7 @@ export class AcknowledgementCheck extends Check {
     const name = String(row.name);
     const made = this.#made.get(name) ?? id;
     if (made !== id && !this.#mayForgetKeys)
-      this.world.violate(`the submission ${name} has made the executions ${made} and ${id}`);
+      this.violate(`the submission ${name} has made the executions ${made} and ${id}`);
     this.#made.set(name, id);
   }
 
@@ -125,7 +123,7 @@ export class AcknowledgementCheck extends Check {
     const { keepMs, aheadMs } = this.#retention;
     const isDue = keepMs !== null && Number(row.time_end_ms) + keepMs <= this.world.nowMs + aheadMs();
     if (!isEnded(before) || !isDue)
-      this.world.violate(`execution ${id}, ${before?.status}, is removed before its time`);
+      this.violate(`execution ${id}, ${before?.status}, is removed before its time`);
     this.deletionRequested(id);
   }
 
@@ -135,25 +133,23 @@ export class AcknowledgementCheck extends Check {
       const submitted = this.#submitted.get(id);
       const row = this.ledger.executions.get(id);
       if (!submitted) continue;
-      if (!row && !submitted.deletionRequested) this.world.violate(`execution ${id} is lost`);
+      if (!row && !submitted.deletionRequested) this.violate(`execution ${id} is lost`);
       if (!row || submitted.acknowledgedStatus === undefined) continue;
       if (row.status !== 'cleaning up' && !isEnded(row))
-        this.world.violate(
-          `the termination of execution ${id} was acknowledged, but its status is ${row.status}`,
-        );
+        this.violate(`the termination of execution ${id} was acknowledged, but its status is ${row.status}`);
       if (
         isEnded(row) &&
         submitted.acknowledgedStatus !== null &&
         row.status !== submitted.acknowledgedStatus
       )
-        this.world.violate(
+        this.violate(
           `the end of execution ${id} was acknowledged as ${submitted.acknowledgedStatus}, but became ${row.status}`,
         );
       // A hostile agent may claim that a container has already ended of which it was given no start.
       const active = this.ledger.servicesOf(id).filter(({ status }) => status !== 'inactive');
       for (const [service, generation] of generationsOf(active))
         if (generation > (submitted.generations?.get(service) ?? 0))
-          this.world.violate(
+          this.violate(
             `service ${service} is started after the termination of execution ${id} was acknowledged`,
           );
     }

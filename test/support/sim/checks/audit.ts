@@ -21,10 +21,9 @@ export class AuditCheck extends Check {
     // A row may change again in the commit that makes it.
     for (const id of new Set(made))
       if (audited.filter((one) => one === id).length !== 1)
-        this.world.violate(`execution ${id} is made with ${audited.length} entries in the audit log`);
+        this.violate(`execution ${id} is made with ${audited.length} entries in the audit log`);
     for (const id of audited)
-      if (!made.includes(id))
-        this.world.violate(`the audit log has the submission of ${id}, which is not made`);
+      if (!made.includes(id)) this.violate(`the audit log has the submission of ${id}, which is not made`);
     for (const id of targets('delete-execution')) this.#checkDeletion(id, changes);
   }
 
@@ -32,7 +31,7 @@ export class AuditCheck extends Check {
   deleted(id: number): void {
     this.world.count('audit: deletion');
     if (!this.#deleted.has(id))
-      this.world.violate(`the deletion of execution ${id} is acknowledged without an entry in the audit log`);
+      this.violate(`the deletion of execution ${id} is acknowledged without an entry in the audit log`);
   }
 
   #checkDeletion(id: number, changes: readonly Change[]): void {
@@ -41,6 +40,6 @@ export class AuditCheck extends Check {
       ({ table, id: changed, row }) =>
         table === 'executions' && changed === id && (!row || row.deleted === 1),
     );
-    if (!isMade) this.world.violate(`the audit log has the deletion of ${id}, which is not made`);
+    if (!isMade) this.violate(`the audit log has the deletion of ${id}, which is not made`);
   }
 }

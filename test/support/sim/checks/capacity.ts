@@ -59,7 +59,7 @@ export class CapacityCheck extends Check {
   check(changes: readonly Change[], placed: Placements): void {
     for (const { started, departing } of placed.startsBesideDeparting)
       if (started !== departing && isDeparting(this.ledger.services.get(departing)))
-        this.world.violate(
+        this.violate(
           `service ${started} is started while the container of service ${departing} must still depart from its host`,
         );
     if (placed.services.size > 0) {
@@ -77,9 +77,7 @@ export class CapacityCheck extends Check {
     for (const id of services) {
       const host = this.ledger.hosts.get(Number(this.ledger.services.get(id)?.host_id));
       if (host?.schedulable !== 1 || host.lost === 1 || host.removed_ms !== null)
-        this.world.violate(
-          `service ${id} is placed on host ${host?.name}, which is drained, lost or removed`,
-        );
+        this.violate(`service ${id} is placed on host ${host?.name}, which is drained, lost or removed`);
     }
   }
 
@@ -90,7 +88,7 @@ export class CapacityCheck extends Check {
       const stays = service.host_id === host && service.placed === 1 && !this.ledger.isEssential(service);
       const leaves = service.status === 'terminating' || service.exit !== null || service.failure !== null;
       if (stays && !leaves && execution?.ending === null)
-        this.world.violate(`the elastic service ${service.id} remains on the drained host ${host}`);
+        this.violate(`the elastic service ${service.id} remains on the drained host ${host}`);
     }
   }
 
@@ -101,14 +99,11 @@ export class CapacityCheck extends Check {
       );
       const [memory, cores] = this.#sum(here);
       if (memory > Number(host.memory_bytes) || cores > Number(host.cores) + ROUNDING)
-        this.world.violate(
-          `host ${host.name} has ${memory} bytes and ${cores} cores reserved, more than it has`,
-        );
+        this.violate(`host ${host.name} has ${memory} bytes and ${cores} cores reserved, more than it has`);
       const missing = here.flatMap((one) =>
         this.ledger.demandOf(one).labels.filter((label) => !JSON.parse(String(host.labels)).includes(label)),
       );
-      if (missing.length > 0)
-        this.world.violate(`host ${host.name} lacks the labels ${missing} of its services`);
+      if (missing.length > 0) this.violate(`host ${host.name} lacks the labels ${missing} of its services`);
     }
   }
 
@@ -128,7 +123,7 @@ export class CapacityCheck extends Check {
       const caps = [quota.concurrent_executions, quota.memory, quota.cores].map(Number);
       for (const [at, cap] of caps.entries())
         if (cap > 0 && Number(added[at]) > 0 && Number(used[at]) > cap + ROUNDING)
-          this.world.violate(`user ${user.username} uses ${used}, more than the quota ${caps}`);
+          this.violate(`user ${user.username} uses ${used}, more than the quota ${caps}`);
     }
   }
 
@@ -142,7 +137,7 @@ export class CapacityCheck extends Check {
     const whole = execution.status === 'starting' || execution.status === 'running';
     const may = whole ? [gang.length] : execution.status === 'cleaning up' ? [0, gang.length] : [0];
     if (!may.includes(placed))
-      this.world.violate(
+      this.violate(
         `execution ${id} is ${execution.status} with ${placed} of ${gang.length} essential services placed`,
       );
   }

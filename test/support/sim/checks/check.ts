@@ -10,4 +10,8 @@ export abstract class Check {
     this.world = world;
     this.ledger = ledger;
   }
+
+  protected violate(what: string): void {
+    this.world.violate(what);
+  }
 }

@@ -43,7 +43,7 @@ export class ContainerCheck extends Check implements EngineEvents {
     if (earlier && this.#hasTwoAgents(engine.machine))
       this.world.count('container: starts twice as documented');
     else if (earlier)
-      this.world.violate(
+      this.violate(
         `${name} is started as ${container.id}, but was started as ${earlier.container.id} before`,
       );
     this.started.set(name, { container, machine: engine.machine });
@@ -57,13 +57,11 @@ export class ContainerCheck extends Check implements EngineEvents {
       Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
     const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
     if (this.#mayRunTwice(machine, older)) this.world.count('container: runs twice as documented');
-    else this.world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id} at once`);
+    else this.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id} at once`);
   }
 
   foreignCall(engine: SimEngine, id: string, call: string): void {
-    this.world.violate(
-      `the agent on ${engine.machine} calls ${call} for ${id}, which does not belong to Berth`,
-    );
+    this.violate(`the agent on ${engine.machine} calls ${call} for ${id}, which does not belong to Berth`);
   }
 
   /**

@@ -61,14 +61,14 @@ export class LifecycleCheck extends Check {
     for (const id of this.#removedWithServices) {
       const host = this.ledger.hosts.get(id);
       if (host?.silent_since_ms === null && host.lost === 0)
-        this.world.violate(`host ${id} is removed while it is connected and has services`);
+        this.violate(`host ${id} is removed while it is connected and has services`);
     }
     this.#removedWithServices.clear();
     this.#reconnecting.clear();
     for (const [id, sinceMs] of this.#unhealthy)
       if (this.ledger.services.get(id)?.status !== 'active') this.#unhealthy.delete(id);
       else if (this.world.nowMs - sinceMs > STOP_SLACK_MS)
-        this.world.violate(`service ${id} is unhealthy and active for ${STOP_SLACK_MS} ms`);
+        this.violate(`service ${id} is unhealthy and active for ${STOP_SLACK_MS} ms`);
   }
 
   /**
@@ -219,6 +219,6 @@ export class LifecycleCheck extends Check {
   }
 
   #violate(execution: number, how: string): void {
-    this.world.violate(`execution ${execution} ${how}`);
+    this.violate(`execution ${execution} ${how}`);
   }
 }

@@ -101,7 +101,7 @@ export class ProtocolCheck extends Check implements Tap {
     if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
     if (message.type !== 'logs.end') return;
     const stream = state.streams.get(message.stream);
-    if (stream?.ended) this.world.violate(`${link.name}: stream ${message.stream} ends twice`);
+    if (stream?.ended) this.violate(`${link.name}: stream ${message.stream} ends twice`);
     if (stream) stream.ended = true;
   }
 
@@ -109,12 +109,12 @@ export class ProtocolCheck extends Check implements Tap {
   #reported(link: Link, one: Observation): void {
     this.#observed(one);
     if (one.state === 'gone' && this.#options.hasContainer(link.machine, one))
-      this.world.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
+      this.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
     const key = `${one.service}.${one.generation}`;
     const failed = this.#failedIn.get(link.process) ?? new Set();
     if (one.state === 'failed') this.#failedIn.set(link.process, failed.add(key));
     else if (one.state !== 'gone' && !isStuck(one) && failed.has(key))
-      this.world.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
+      this.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
   }
 
   #observed(one: Observation): void {
@@ -149,7 +149,7 @@ export class ProtocolCheck extends Check implements Tap {
       case 'logs.open':
         state.streams.set(message.stream, { credit: message.credit, ended: false });
         if (message.credit > LOG_WINDOW_BYTES)
-          this.world.violate(
+          this.violate(
             `${link.name}: a window of ${message.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
           );
         return;
@@ -157,7 +157,7 @@ export class ProtocolCheck extends Check implements Tap {
         const stream = state.streams.get(message.stream);
         if (stream) stream.credit += message.bytes;
         if (stream && stream.credit > LOG_WINDOW_BYTES)
-          this.world.violate(
+          this.violate(
             `${link.name}: a credit of ${stream.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
           );
       }
@@ -169,17 +169,17 @@ export class ProtocolCheck extends Check implements Tap {
     const { stream } = decodeChunk(frame);
     const known = state.streams.get(stream);
     if (!known) {
-      this.world.violate(`${link.name}: a chunk of an unknown stream`);
+      this.violate(`${link.name}: a chunk of an unknown stream`);
       return;
     }
     known.credit -= frame.byteLength - CHUNK_HEADER_BYTES;
-    if (known.credit < 0) this.world.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
-    if (known.ended) this.world.violate(`${link.name}: a chunk after the end of stream ${stream}`);
+    if (known.credit < 0) this.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
+    if (known.ended) this.violate(`${link.name}: a chunk after the end of stream ${stream}`);
   }
 
   #revision(link: Link, state: LinkState, revision: number): void {
     if (state.revision === null || revision !== state.revision + 1)
-      this.world.violate(`${link.name}: revision ${revision} after ${state.revision}`);
+      this.violate(`${link.name}: revision ${revision} after ${state.revision}`);
     state.revision = revision;
   }
 
@@ -191,13 +191,13 @@ export class ProtocolCheck extends Check implements Tap {
       (Number(row.generation) > generation ||
         (row.generation === generation && (isLive(row) || (link.hasRival && row.status !== 'inactive'))));
     if (!holds && !this.#isStale(link))
-      this.world.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
+      this.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
   }
 
   #committedStop(link: Link, { service, generation }: ServiceKey): void {
     const row = this.ledger.services.get(service);
     if (row?.generation === generation && isLive(row) && !this.#isStale(link))
-      this.world.violate(`${link.name}: the stop of ${service}.${generation} is sent before it is committed`);
+      this.violate(`${link.name}: the stop of ${service}.${generation} is sent before it is committed`);
   }
 
   /**
@@ -206,7 +206,7 @@ export class ProtocolCheck extends Check implements Tap {
    */
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
     const at = state.reports.findIndex((one) => one.sequence === sequence);
-    if (at < 0) this.world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
+    if (at < 0) this.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
     this.#leases.acknowledged(link);
     for (const report of state.reports.splice(0, at + 1)) this.#reportAcknowledged(link, state, report);
   }
@@ -216,7 +216,7 @@ export class ProtocolCheck extends Check implements Tap {
     assertAuthorised(this.world, this.ledger, link, state.listed, report);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))
-        this.world.violate(
+        this.violate(
           `${link.name}: ${observation.state} of ${observation.service}.${observation.generation} is acknowledged but not committed`,
         );
     for (const service of report.forgotten) {

@@ -61,20 +61,19 @@ export class QueueBoundsCheck extends Check {
       message.includes('of all users') && most('all') >= waiting,
     ];
     const isTrue = reached.includes(true);
-    if (!isTrue) this.world.violate(`a submission of user ${user} is refused without need: ${message}`);
+    if (!isTrue) this.violate(`a submission of user ${user} is refused without need: ${message}`);
   }
 
   #waitingExecutions(): void {
     const { waiting, waitingPerUser } = this.#bounds;
     const limit = waiting + reserveOf(this.#bounds);
-    if (this.#waiting.size > limit)
-      this.world.violate(`${this.#waiting.size} executions wait, and ${limit} may`);
+    if (this.#waiting.size > limit) this.violate(`${this.#waiting.size} executions wait, and ${limit} may`);
     const counts = new Map<number, number>();
     for (const { user_id } of this.#waiting.values())
       counts.set(Number(user_id), (counts.get(Number(user_id)) ?? 0) + 1);
     for (const [user, count] of counts)
       if (count > waitingPerUser)
-        this.world.violate(`${count} executions of user ${user} wait, and ${waitingPerUser} may`);
+        this.violate(`${count} executions of user ${user} wait, and ${waitingPerUser} may`);
   }
 
   #placedInstances(changes: readonly Change[]): void {
@@ -85,6 +84,6 @@ export class QueueBoundsCheck extends Check {
     const rows = new Map([...this.ledger.services, ...changed]);
     const placed = [...rows.values()].filter((row) => row?.placed === 1).length;
     if (placed > this.#bounds.placedInstances)
-      this.world.violate(`${placed} instances are placed, and ${this.#bounds.placedInstances} may be`);
+      this.violate(`${placed} instances are placed, and ${this.#bounds.placedInstances} may be`);
   }
 }

@@ -89,8 +89,7 @@ export class RestartCheck extends Check {
     if (deaths?.generation !== Number(before.generation)) return;
     this.world.count('service: restarted by its policy');
     const { committedMs, isOver, timesMs, hasDelay } = deaths;
-    if (isOver)
-      this.world.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
+    if (isOver) this.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
     const { restart } = this.ledger.demandOf(before);
     const waitedMs = this.world.nowMs - committedMs;
     if (
@@ -98,7 +97,7 @@ export class RestartCheck extends Check {
       !this.#mayMiscount(committedMs - SLACK_MS) &&
       waitedMs < (restart?.delayMs ?? 0) - SLACK_MS
     )
-      this.world.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
+      this.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
   }
 }
 

@@ -33,7 +33,7 @@ export class SecretsCheck extends Check {
     const placed = [...services.values()].find((service) => MAY_START.includes(String(service.status)));
     if (!placed) return;
     const { outcome, isFinal } = await this.#request(db, placed);
-    if (!isFinal) this.world.violate(`the start of service ${placed.id} has a removed secret: ${outcome}`);
+    if (!isFinal) this.violate(`the start of service ${placed.id} has a removed secret: ${outcome}`);
   }
 
   async #probe(db: Db, service: Row, hostId: number, generation: number): Promise<void> {
@@ -46,7 +46,7 @@ export class SecretsCheck extends Check {
     const { outcome } = await this.#request(db, service, hostId, generation);
     this.world.count(isPlaced ? 'secrets: given' : 'secrets: refused');
     if (outcome !== (isPlaced ? value : 'not-found'))
-      this.world.violate(
+      this.violate(
         `host ${hostId} gets "${outcome}" for start ${service.id}.${generation} of user ${userId}, ` +
           `which is ${service.status} as ${service.generation} on host ${service.host_id}`,
       );

@@ -9,7 +9,6 @@ export class FaultInjector {
   hasStopped = false;
   readonly #simulation: Simulation;
   readonly #always: readonly FaultName[];
-  /** Functions that undo the effects of faults. */
   readonly #heals = new Set<() => void>();
 
   /** `always` names faults that the run includes besides those that its seed draws. */

@@ -3,7 +3,7 @@
  * All work that follows from one event finishes before the next event. No code waits for real time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { pickOne, seededRandom } from '../../tools/random.ts';
+import { Choices, seededRandom } from '../../tools/random.ts';
 
 /** A program in the simulated world. Its timers end with it, and its clock may be wrong. */
 export class Process {
@@ -48,10 +48,9 @@ export function world(): World {
 /** The process on whose behalf the code runs. */
 export const currentProcess = (): Process | undefined => context.getStore();
 
-export class World {
+export class World extends Choices {
   nowMs = BEGIN_MS;
   readonly seed: number;
-  readonly random: () => number;
   /** A stream of its own, for choices that must not move those of existing seeds. */
   readonly randomApart: () => number;
   /** One line for each thing that happened. */
@@ -65,8 +64,8 @@ export class World {
   #order = 0;
 
   constructor(seed: number) {
+    super(seededRandom(seed));
     this.seed = seed;
-    this.random = seededRandom(seed);
     this.randomApart = seededRandom(seed ^ 0x5eed_a9a7);
   }
 
@@ -140,23 +139,6 @@ export class World {
     this.note(`${process.name} is killed at ${label}`);
     this.crash(process);
     return process.alive;
-  }
-
-  // Random choices
-
-  chance(probability: number): boolean {
-    return this.random() < probability;
-  }
-
-  /** A whole number in [from, to]. */
-  between(from: number, to: number): number {
-    return from + Math.floor(this.random() * (to - from + 1));
-  }
-
-  pick<T>(all: readonly T[]): T {
-    const one = pickOne(this.random, all);
-    if (one === undefined) throw new Error('cannot pick from an empty list');
-    return one;
   }
 }
 

@@ -41,7 +41,7 @@ export class HostContactCheck extends Check {
     const host = this.ledger.hosts.get(hostId);
     if (hasRival || !host || host.removed_ms !== null) return;
     if (host.lost === 1 || host.silent_since_ms !== null)
-      this.world.violate(`${name}: host ${hostId} is welcomed, but counts as silent or lost`);
+      this.violate(`${name}: host ${hostId} is welcomed, but counts as silent or lost`);
   }
 
   arrived(link: Link, report: Report): void {
@@ -75,6 +75,6 @@ export class HostContactCheck extends Check {
     if (!link.server.process.alive || link.hasRival || this.#mayMiscount(timeMs)) return;
     const silentMs = Math.ceil(this.world.nowMs - timeMs);
     if (silentMs + ROUNDING_MS < this.#lostAfterMs)
-      this.world.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
+      this.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
   }
 }

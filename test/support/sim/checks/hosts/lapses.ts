@@ -33,7 +33,7 @@ export class LapseCheck extends Check {
   started(machine: Machine): void {
     const { lapsedMs, name, isImpaired } = machine;
     if (lapsedMs === null || isImpaired || this.world.nowMs - lapsedMs <= MAX_NOTICE_MS) return;
-    this.world.violate(`${name} starts a container although its lease has expired`);
+    this.violate(`${name} starts a container although its lease has expired`);
   }
 
   /** A container that ended earlier is not given up, unless its agent waits for it to stop. */
@@ -41,7 +41,7 @@ export class LapseCheck extends Check {
     const row = this.ledger.services.get(key?.service ?? 0);
     const isCurrent = row?.host_id === hostId && row.generation === key?.generation;
     if (isCurrent && isLive(row) && this.world.nowMs - finishedAtMs > MAX_NOTICE_MS)
-      this.world.violate(`container ${id} is given up, but had ended before`);
+      this.violate(`container ${id} is given up, but had ended before`);
   }
 
   #live(machine: Machine, { id, key, script }: SimContainer): void {
@@ -51,7 +51,7 @@ export class LapseCheck extends Check {
     this.world.after(MAX_STOP_MS, () => {
       const isHindered = machine.isImpaired || machine.agent !== agent || script.immortalUntilMs > 0;
       if (!isHindered && engine.containers.get(id)?.state === 'running')
-        this.world.violate(`container ${id} of ${keyOf(key)} runs ${MAX_STOP_MS} ms after it was given up`);
+        this.violate(`container ${id} of ${keyOf(key)} runs ${MAX_STOP_MS} ms after it was given up`);
     });
   }
 }

@@ -41,7 +41,7 @@ export class LeaseCheck extends Check {
   hostChanged(id: number, leaseMs: unknown): void {
     const greeted = this.#greeted.get(id);
     if ((leaseMs ?? null) === null || !greeted || [...greeted.values()].includes(true)) return;
-    this.world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent keeps none`);
+    this.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent keeps none`);
   }
 
   /** A report after the welcome confirms its lease. Another control plane may have changed the row since. */
@@ -51,7 +51,7 @@ export class LeaseCheck extends Check {
     const isLatest = [...this.#greetedAt(link.hostId).keys()].at(-1) === link;
     if (!isLatest || link.hasRival || !host || host.removed_ms !== null) return;
     if (host.lease_ms !== granted)
-      this.world.violate(
+      this.violate(
         `${link.name}: a report is acknowledged, but host ${link.hostId} has the lease ${host.lease_ms}, not ${granted}`,
       );
   }
