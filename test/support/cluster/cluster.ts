@@ -120,10 +120,18 @@ export class Cluster {
 
   /** Containers of an execution and their hosts, by service name. */
   async containersOf(execution: number): Promise<Record<string, ContainerAt>> {
-    const found = await Promise.all(
-      this.#reachable.map((host) => containersAt(host, this.deployment, execution)),
-    );
-    return Object.fromEntries(found.flat());
+    const filters = { label: [`berth.deployment=${this.deployment}`, `berth.execution=${execution}`] };
+    const found: [string, ContainerAt][] = [];
+    for (const { name: host, docker } of this.#reachable)
+      for (const { Id: id, State: state, Labels, Names } of await docker.listContainers({
+        all: true,
+        filters,
+      })) {
+        const [name = ''] = Names;
+        const generation = Labels['berth.generation'];
+        found.push([name.slice(1, name.indexOf('-')), { host, id, state, generation }]);
+      }
+    return Object.fromEntries(found);
   }
 
   /** Names of the containers that the engines have started for an execution since `sinceMs`, in any order. */
@@ -234,19 +242,6 @@ export interface ContainerAt {
   id: string;
   state: string;
   generation: string | undefined;
-}
-
-async function containersAt(
-  { name: host, docker }: ClusterHost,
-  deployment: string,
-  execution: number,
-): Promise<[string, ContainerAt][]> {
-  const filters = { label: [`berth.deployment=${deployment}`, `berth.execution=${execution}`] };
-  const found = await docker.listContainers({ all: true, filters });
-  return found.map(({ Id, State, Labels, Names: [name = ''] }) => [
-    name.slice(1, name.indexOf('-')),
-    { host, id: Id, state: State, generation: Labels['berth.generation'] },
-  ]);
 }
 
 /** Loads the first engine alone, since it may have to download the parts of the image. */

@@ -108,8 +108,7 @@ export class HostileProvider {
     const code = crypto.randomUUID();
     this.#nonces.set(code, query.get('nonce') ?? '');
     const back = new URL(query.get('redirect_uri') ?? '');
-    back.search = new URLSearchParams({ code, state: query.get('state') ?? '' }).toString();
-    const answer = new URLSearchParams(back.search);
+    const answer = new URLSearchParams({ code, state: query.get('state') ?? '' });
     this.script.comeBack?.(answer);
     back.search = answer.toString();
     response.writeHead(302, { location: back.href }).end();

@@ -134,16 +134,13 @@ export class AcknowledgementCheck extends Check {
       const row = this.ledger.executions.get(id);
       if (!submitted) continue;
       if (!row && !submitted.deletionRequested) this.violate(`execution ${id} is lost`);
-      if (!row || submitted.acknowledgedStatus === undefined) continue;
+      const { acknowledgedStatus } = submitted;
+      if (!row || acknowledgedStatus === undefined) continue;
       if (row.status !== 'cleaning up' && !isEnded(row))
         this.violate(`the termination of execution ${id} was acknowledged, but its status is ${row.status}`);
-      if (
-        isEnded(row) &&
-        submitted.acknowledgedStatus !== null &&
-        row.status !== submitted.acknowledgedStatus
-      )
+      if (isEnded(row) && acknowledgedStatus !== null && row.status !== acknowledgedStatus)
         this.violate(
-          `the end of execution ${id} was acknowledged as ${submitted.acknowledgedStatus}, but became ${row.status}`,
+          `the end of execution ${id} was acknowledged as ${acknowledgedStatus}, but became ${row.status}`,
         );
       // A hostile agent may claim that a container has already ended of which it was given no start.
       const active = this.ledger.servicesOf(id).filter(({ status }) => status !== 'inactive');

@@ -65,14 +65,13 @@ export class RestartCheck extends Check {
     const { restart, essential } = this.ledger.demandOf(row);
     const generation = Number(row.generation);
     const failure = row.failure === null ? undefined : JSON.parse(String(row.failure));
+    const earlier = this.#deaths.get(id);
     // Not a death while the execution runs; else the whole execution is placed anew, or ends.
     if (failure?.temporary) {
-      const earlier = this.#deaths.get(id);
       if (earlier) this.#deaths.set(id, { ...earlier, generation, isOver: false, hasDelay: false });
       return;
     }
     const [timeMs = 0] = JSON.parse(String(row.deaths_ms)).slice(-1);
-    const earlier = this.#deaths.get(id);
     const sinceMs = (earlier?.committedMs ?? 0) - SLACK_MS;
     const isComparable = earlier && !this.#clockJumpsMs.some((jumpMs) => jumpMs >= sinceMs);
     const timesMs = [...(isComparable ? earlier.timesMs : []), timeMs];
