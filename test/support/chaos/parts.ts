@@ -65,12 +65,8 @@ export const nodeControlPlane = (env: Settings): ProgramPart =>
 /** `folder` receives its settings and its state. */
 export async function workerdControlPlane(folder: string, port: number, env: Settings): Promise<ProgramPart> {
   const vars = join(folder, 'vars');
-  await writeFile(
-    vars,
-    Object.entries(env)
-      .map(([name, value]) => `${name}=${JSON.stringify(value)}\n`)
-      .join(''),
-  );
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
+  await writeFile(vars, lines.join(''));
   const listen = ['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'];
   const state = ['--persist-to', join(folder, 'state'), '--env-file', vars];
   const quiet = ['--show-interactive-dev-session=false', '--log-level', 'log'];

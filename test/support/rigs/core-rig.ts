@@ -136,16 +136,10 @@ export class CoreRig {
   }
 
   submit(description: Application = application(), userId = 1, timeLimitS?: number): Execution {
-    const submission = {
-      userId,
-      name: 'run',
-      application: description,
-      description: JSON.stringify(description),
-      timeLimitS,
-    };
+    const text = JSON.stringify(description);
+    const submission = { userId, name: 'run', application: description, description: text, timeLimitS };
     const execution = submit(this.cluster, submission, this.nowMs);
-    const loaded = { text: submission.description, application: description };
-    load(this.cluster, execution, loaded, newServices(execution, description));
+    load(this.cluster, execution, { text, application: description }, newServices(execution, description));
     return execution;
   }
 

@@ -146,14 +146,10 @@ async function measureBackup(deployment: Deployment, { folder }: Place): Promise
   });
   const alone = await visitsFor(deployment, () => pause(backupMs));
   await rm(copy);
+  const both = { figure: meanwhile, limit: alone };
   return [
     bounded('a backup of it while in use', 's', backupMs / 1_000, 60),
-    bounded(
-      '20 of all during the backup, p99 (limit: without)',
-      'ms',
-      { figure: meanwhile, limit: alone },
-      100,
-    ),
+    bounded('20 of all during the backup, p99 (limit: without)', 'ms', both, 100),
   ];
 }
 

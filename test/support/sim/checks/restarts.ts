@@ -91,11 +91,8 @@ export class RestartCheck extends Check {
     if (isOver) this.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
     const { restart } = this.ledger.demandOf(before);
     const waitedMs = this.world.nowMs - committedMs;
-    if (
-      hasDelay &&
-      !this.#mayMiscount(committedMs - SLACK_MS) &&
-      waitedMs < (restart?.delayMs ?? 0) - SLACK_MS
-    )
+    const isEarly = waitedMs < (restart?.delayMs ?? 0) - SLACK_MS;
+    if (hasDelay && isEarly && !this.#mayMiscount(committedMs - SLACK_MS))
       this.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
   }
 }
