@@ -210,11 +210,8 @@ export class MeteredBerth {
       fetchCredentials: noCredentials,
       stopSignal: new AbortController().signal,
     };
-    const assembly = assemble(
-      readAgentConfig(env, { ...machine, hostname: name }),
-      await engine.facts(),
-      parts,
-    );
+    const config = readAgentConfig(env, { ...machine, hostname: name });
+    const assembly = assemble(config, await engine.facts(), parts);
     this.#agents.push(assembly);
     void assembly.watch.run(() => {});
     this.#connect(assembly, hostId);

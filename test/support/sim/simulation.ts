@@ -406,6 +406,7 @@ export class Simulation {
 
   #addMachine(name: string): void {
     const { world } = this;
+    const size = { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]) };
     const machine: Machine = new Machine({
       world,
       network: this.network,
@@ -413,12 +414,7 @@ export class Simulation {
       hostId: 1 + MACHINES.indexOf(name),
       labels: name === 'two' ? ['ssd'] : [],
       urls: this.#standby?.urls,
-      facts: {
-        memoryBytes: world.pick([60, 100]),
-        cores: world.pick([2, 3]),
-        version: 'simulated',
-        id: 'simulated',
-      },
+      facts: { ...size, version: 'simulated', id: 'simulated' },
       connect: this.streams?.connect.bind(this.streams),
       output: world.pick<OutputLocation>(['linked', 'linked', 'elsewhere', 'unreachable']),
       events: {

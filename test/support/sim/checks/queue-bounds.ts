@@ -60,8 +60,8 @@ export class QueueBoundsCheck extends Check {
       message.startsWith('With this one') && most('ownBytes', MAX_DESCRIPTION_BYTES) > waitingBytesPerUser,
       message.includes('of all users') && most('all') >= waiting,
     ];
-    const isTrue = reached.includes(true);
-    if (!isTrue) this.violate(`a submission of user ${user} is refused without need: ${message}`);
+    if (!reached.includes(true))
+      this.violate(`a submission of user ${user} is refused without need: ${message}`);
   }
 
   #waitingExecutions(): void {

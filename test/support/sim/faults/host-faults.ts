@@ -34,7 +34,6 @@ const drain = (force: boolean): Fault =>
   });
 
 export const hostFaults = {
-  // Engines
   'engine slow': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) =>
     set(engine, 'slowMs', world.between(100, 20_000), 0),
   ),
@@ -63,7 +62,6 @@ export const hostFaults = {
   }),
   'disk full': impairment(1, 60 * SECOND_MS, ({ disk }) => set(disk, 'full', true, false)),
 
-  // Hosts
   'host reboots': impairment(SECOND_MS, 60 * SECOND_MS, (machine) => {
     machine.powerOff();
     return () => machine.powerOn();

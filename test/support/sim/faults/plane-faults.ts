@@ -27,7 +27,6 @@ function startSecond(simulation: Simulation, isQuiet: boolean): boolean {
 }
 
 export const planeFaults = {
-  // Control planes
   'control plane killed': (simulation) => {
     simulation.restart();
     return true;
@@ -61,7 +60,6 @@ export const planeFaults = {
     return one !== undefined;
   },
 
-  // Database
   'commit refused': commits('refused'),
   'commit applied but reported as failed': commits('applied but reported as failed'),
   'commit applied later but reported as failed': commits('applied later but reported as failed'),
@@ -75,7 +73,6 @@ export const planeFaults = {
     return true;
   },
 
-  // Users
   'quota lowered': (simulation) => {
     const { world, users } = simulation;
     void users.setCaps(world.between(1, 2), world.between(10, 50), world.between(1, 2));

@@ -76,13 +76,8 @@ export class World extends Choices {
 
   /** Calls `run` after `delayMs`, unless `process` has ended by then. */
   after(delayMs: number, run: () => void, process?: Process): Event {
-    const event = {
-      timeMs: this.nowMs + Math.max(0, delayMs),
-      order: this.#order++,
-      run,
-      process,
-      cancelled: false,
-    };
+    const timeMs = this.nowMs + Math.max(0, delayMs);
+    const event = { timeMs, order: this.#order++, run, process, cancelled: false };
     this.#events.add(event);
     return event;
   }
