@@ -16,7 +16,6 @@ export interface Attack {
   /** In kebab-case, for `--only`. */
   id: string;
   who: Attacker;
-  /** The rules that the attack tries to break. */
   rules: readonly string[];
   /** What it tries, as a sentence. */
   tries: string;

@@ -59,13 +59,9 @@ export class Agents {
     this.#asked += 1;
     process.kill(this.#program.pid, 'SIGHUP');
     const pattern = `(?:^(\\d+) run, (\\d+) twice, p99 (\\S+) of (\\d+)$[^]*){${this.#asked}}`;
-    const [, running, twice, p99Ms, starts] = await this.#program.waitFor(new RegExp(pattern, 'm'));
-    return {
-      running: Number(running),
-      twice: Number(twice),
-      starts: Number(starts),
-      p99Ms: Number(p99Ms),
-    };
+    const found = await this.#program.waitFor(new RegExp(pattern, 'm'));
+    const [, running = 0, twice = 0, p99Ms = 0, starts = 0] = found.map(Number);
+    return { running, twice, starts, p99Ms };
   }
 
   [Symbol.asyncDispose](): Promise<void> {

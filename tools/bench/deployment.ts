@@ -1,6 +1,5 @@
 /** A Berth of its own for one group of figures, as `npm start` runs it or on workerd, and its client. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -13,13 +12,13 @@ import {
   type LimitedWorkerdOptions,
   startLimitedWorkerd,
 } from '../../test/support/hosts/workerd/limited-workerd.ts';
+import { scratchFolder } from '../../test/support/tools/folder.ts';
 import { queuedApplication } from './application.ts';
 import type { Load } from './load.ts';
 
 /** Every user of a bench has it. */
 export const PASSWORD = 'secret words';
-export const basic = (user: string, password = PASSWORD) =>
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+export const basic = (user: string) => `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
 /**
  * Short compared with the measured times, and long enough to leave the processor to the measured programs.
  */
@@ -58,7 +57,7 @@ export class Deployment {
 
   /** Starts Berth as `npm start` does. With an agent, resolves once the agent is connected. */
   static async start(name: string, agent: 'on' | 'off', env: NodeJS.ProcessEnv = {}): Promise<Deployment> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'));
+    const folder = await scratchFolder('berth-bench-');
     // Runs npm's script without npm, whose process would count towards the memory.
     const program = startCommand(['sh', '-c', packageJson.scripts.start], {
       env: {
@@ -116,11 +115,7 @@ export class Deployment {
   /** Throws unless the status is 200. Default: as the administrator. */
   async request(method: string, path: string, body?: unknown, cookie = this.cookie): Promise<Response> {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await fetch(`${this.url}/api/0.7/${path}`, {
-      method,
-      headers: { cookie },
-      ...init,
-    });
+    const response = await fetch(`${this.url}/api/0.7/${path}`, { method, headers: { cookie }, ...init });
     if (response.ok) return response;
     throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   }
@@ -235,8 +230,8 @@ export class Deployment {
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** A session cookie as a header holds it. */
-export async function cookieOf(url: string, user: string, password = PASSWORD): Promise<string> {
-  const headers = { authorization: basic(user, password) };
+async function cookieOf(url: string, user: string): Promise<string> {
+  const headers = { authorization: basic(user) };
   const login = await fetch(`${url}/api/0.7/login`, { headers });
   const cookie = login.headers.get('set-cookie')?.split(';')[0];
   if (cookie === undefined) throw new Error(`the login answered ${login.status} without a session cookie`);

@@ -22,10 +22,8 @@ export interface Result extends Measurement {
   met: boolean;
 }
 
-/** A figure, and the limit if it has one. */
 type Measured = number | Both;
 
-/** The figure and the limit of one measurement. */
 export interface Both {
   figure: number;
   limit: number;
@@ -62,12 +60,8 @@ export function resultOf(group: string, measurement: Measurement): Result {
   const { figure, limit, goal } = measurement;
   const ratio = limit === undefined ? null : figure / limit;
   const judged = goal.of === 'ratio' ? (ratio ?? Number.NaN) : figure;
-  return {
-    group,
-    ...measurement,
-    ratio,
-    met: goal.bound === 'max' ? judged <= goal.amount : judged >= goal.amount,
-  };
+  const met = goal.bound === 'max' ? judged <= goal.amount : judged >= goal.amount;
+  return { group, ...measurement, ratio, met };
 }
 
 export function median(values: readonly number[]): number {

@@ -31,7 +31,6 @@ export class HeapWatch {
     return largest;
   }
 
-  /** What is live. */
   async live(): Promise<HeapUsage> {
     const inspector = this.#present();
     const found: HeapUsage[] = [];

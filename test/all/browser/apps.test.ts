@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SEEN_FILE, SHELL_APP_PORT, shellApp } from '../../support/apps/shell-app.ts';
 import { onSites } from '../../support/browser/browser.ts';
 import { HiddenHost, hiddenSettings } from '../../support/cluster/hidden-host.ts';
+import { importTar } from '../../support/engines/node-base.ts';
 import { ensureNotebookRoot } from '../../support/engines/notebook-image.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { PASSWORD } from '../../support/rigs/berth.ts';
@@ -274,7 +275,7 @@ onSites(
       beforeAll(async () => {
         const { api } = site().berth;
         const instructions = ['ENV PATH=/usr/sbin:/usr/bin', `WORKDIR ${FOLDER}`];
-        await host.importImage(await ensureNotebookRoot(), NOTEBOOK_IMAGE, instructions);
+        await importTar(host.docker, await ensureNotebookRoot(), NOTEBOOK_IMAGE, instructions);
         execution = await api.run(NOTEBOOK);
         const [id] = (await api.execution(execution)).services;
         origin = `http://${NOTEBOOK_PORT}-${id}.apps.localhost:${port()}`;

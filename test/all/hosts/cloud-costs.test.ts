@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { execution } from '../../support/costs/counts.ts';
 import { MeteredBerth } from '../../support/costs/metered-berth.ts';
-import { type RowMeter, startRowMeter } from '../../support/costs/row-meter.ts';
+import { startRowMeter } from '../../support/costs/row-meter.ts';
 import type { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { openDatabase } from '../../support/hosts/databases.ts';
@@ -12,7 +12,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 import { suiteFolder } from '../../support/tools/test-folder.ts';
 
 let sqld: Sqld;
-let meter: RowMeter;
+let meter: Awaited<ReturnType<typeof startRowMeter>>;
 let db: Db;
 const folder = suiteFolder();
 let berth: MeteredBerth;

@@ -101,7 +101,7 @@ describe('a Berth with settings that weaken it', () => {
     expect(happened('capabilities')).toBe('it has the capabilities NET_RAW');
     expect(happened('published-port')).toMatch(/answered, besides http:/);
     expect(happened('cookies-at-port')).toMatch(/is a port of the attacker at the host of http:/);
-    expect(happened('short-password')).toBe('they were answered 200, 200, 400 instead of 400');
+    expect(happened('short-password')).toBe('it was answered 200, 200, 400');
   });
 
   test('H371: an interrupt ends the program with 130, and nothing is left', async () => {

@@ -1,5 +1,6 @@
 /** Requests that another web site makes a browser send, with what credentials the browser adds by itself. */
 import { beforeAll, expect, test } from 'vitest';
+import { BROWSER, FOREIGN } from '../../support/attacks/foreign-requests.ts';
 import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { addUser } from '../../support/fixtures/users.ts';
@@ -7,20 +8,6 @@ import { eitherGroup, onHosts } from '../../support/hosts/hosts.ts';
 
 const PASSWORD = 'a fair password';
 
-/** What browsers add to a request that another site causes. */
-const FOREIGN = [
-  { origin: 'https://evil.example' },
-  { origin: 'null' },
-  { 'sec-fetch-site': 'cross-site' },
-  { 'sec-fetch-site': 'same-site' },
-  { 'sec-fetch-site': 'same-site', origin: 'http://other.berth.example' },
-] as const;
-
-/** Headers of every request of a browser. Over plain http the browser adds nothing more to a GET. */
-const BROWSER = {
-  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0',
-  'accept-language': 'en-GB,en;q=0.9',
-};
 const NAVIGATION = { ...BROWSER, accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
 const UNSAFE: readonly [method: string, path: string][] = [

@@ -50,13 +50,9 @@ export async function makeActors(host: Host): Promise<{ stranger: Actor; actors:
   }
   const users = [STRANGER, ...NAMED, ...BY_FLAGS];
   await insertUsers(host, 'secret words', users);
-  const anonymous: Actor = {
-    name: 'anonymous',
-    flags: undefined,
-    http: new HttpClient(() => host.url()),
-    userId: '',
-  };
-  const [stranger = anonymous, ...actors] = await fewAtATime(users, (one) => logIn(anonymous.http, one));
+  const http = new HttpClient(() => host.url());
+  const anonymous: Actor = { name: 'anonymous', flags: undefined, http, userId: '' };
+  const [stranger = anonymous, ...actors] = await fewAtATime(users, (one) => logIn(http, one));
   return { stranger, actors: [anonymous, ...actors] };
 }
 

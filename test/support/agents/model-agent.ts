@@ -73,7 +73,6 @@ export abstract class MemoryAgent {
     });
   }
 
-  /** Sends hello and waits for the sync. */
   async join(inventory: Observation[] = []): Promise<this> {
     this.hello(inventory);
     await this.received('sync');
@@ -107,7 +106,6 @@ export class ModelAgent extends MemoryAgent {
     this.reportWith({ observations, forgotten });
   }
 
-  /** Reports and waits for the ack. */
   async reportAndWait(...observations: Observation[]): Promise<void> {
     this.report(observations);
     const { sequence } = this;

@@ -67,18 +67,10 @@ export class ModelHost {
     for (const key of assigned) this.start(key);
   }
 
-  start({ service, generation }: Key): void {
-    const name = nameOf({ service, generation });
-    if (this.#entries.has(name)) return;
-    const entry: Entry = {
-      service,
-      generation,
-      phase: 'wanted',
-      exitCode: 0,
-      temporary: false,
-      stopping: false,
-    };
-    this.#entries.set(name, entry);
+  start(key: Key): void {
+    if (this.#entries.has(nameOf(key))) return;
+    const fresh = { phase: 'wanted', exitCode: 0, temporary: false, stopping: false } as const;
+    this.#entries.set(nameOf(key), { ...keyOf(key), ...fresh });
   }
 
   stop(key: Key): void {

@@ -34,14 +34,10 @@ type Hello = Extract<Up, { type: 'hello' }>;
 const NAME = 'host1';
 
 export interface AgentOptions {
-  /** The version that it speaks; by default the current one. */
-  version?: number;
   facts?: Partial<HostFacts>;
   inventory?: Observation[];
   /** The highest ids that the host has seen. */
   highest?: NonNullable<Hello['highest']>;
-  idProofs?: NonNullable<Hello['idProofs']>;
-  /** The swarm of its engine. */
   swarm?: Swarm;
   engine?: HostEngine;
 }
@@ -128,14 +124,8 @@ export class ScriptedAgent {
     await this.#acknowledged({ forgotten: services });
   }
 
-  /** Reports all conditions of its host. */
   async reportConditions(...conditions: Condition[]): Promise<void> {
     await this.#acknowledged({ conditions });
-  }
-
-  /** Reports the swarm that its engine is in by now. */
-  async reportSwarm(swarm: Swarm | null): Promise<void> {
-    await this.#acknowledged({ swarm });
   }
 
   async use(usage: HostUsage): Promise<void> {

@@ -1,5 +1,6 @@
 /** Floods the queue with executions that fit nowhere, and measures meanwhile how others are served. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { basic } from '../clients/http-client.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 
 const CLIENTS = 16;
@@ -27,27 +28,21 @@ export interface Account {
   password: string;
 }
 
-const authorizationOf = ({ name, password }: Account) =>
-  `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
-
-/** Answers by their status. */
-export type Answers = Record<number, number>;
-
-/** Submits one description by turns as each user, from several clients at once. */
+/** Submits one description by turns as each user, from several clients at once. Counts answers by status. */
 export async function flood(
   url: string,
   users: readonly Account[],
   count: number,
   described: typeof longText,
-): Promise<Answers> {
+): Promise<Record<number, number>> {
   const body = JSON.stringify({ name: 'flood', application: described });
-  const answers: Answers = {};
+  const answers: Record<number, number> = {};
   let at = 0;
   const client = async () => {
     while (at < count) {
       const user = users[at++ % users.length];
       if (!user) return;
-      const headers = { authorization: authorizationOf(user) };
+      const headers = basic(user.name, user.password);
       const response = await fetch(`${url}/api/0.7/execution`, { method: 'POST', headers, body });
       await response.arrayBuffer();
       answers[response.status] = (answers[response.status] ?? 0) + 1;
@@ -57,21 +52,11 @@ export async function flood(
   return answers;
 }
 
-export interface Service {
-  requests: number;
-  /** Answers that were not 200. */
-  failed: number;
-  /** 99th percentiles. */
-  infoMs: number;
-  submitMs: number;
-}
-
-/** Another user reads `info` and submits, again and again, while `attack` goes on. */
-export async function serviceDuring(
-  url: string,
-  other: Account,
-  attack: () => Promise<void>,
-): Promise<Service> {
+/**
+ * Another user reads `info` and submits, again and again, while `attack` goes on. `failed` counts the answers
+ * that were not 200; the times are 99th percentiles.
+ */
+export async function serviceDuring(url: string, other: Account, attack: () => Promise<void>) {
   const times: { info: number[]; submit: number[] } = { info: [], submit: [] };
   let failed = 0;
   let isOver = false;
@@ -83,7 +68,7 @@ export async function serviceDuring(
     if (!response.ok) failed += 1;
     return text;
   };
-  const headers = { authorization: authorizationOf(other) };
+  const headers = basic(other.name, other.password);
   const body = JSON.stringify({ name: 'other', application: ordinary });
   const serve = async () => {
     while (!isOver) {

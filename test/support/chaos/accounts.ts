@@ -57,7 +57,6 @@ export async function startedTwice(marks: string, db: Db, engineKills: number): 
   return problems;
 }
 
-/** Containers and networks of the deployment on an engine. */
 export async function leftOn(docker: Docker, deployment: string): Promise<string[]> {
   const filters = { label: [`berth.deployment=${deployment}`] };
   const containers = await docker.listContainers({ all: true, filters });

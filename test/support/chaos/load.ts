@@ -44,7 +44,6 @@ export class SteadyLoad {
     ];
   }
 
-  /** Submits and terminates until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     for (let n = 0; !signal.aborted; n++) {
       await this.#submit(`run-${n}`, this.#kinds[n % this.#kinds.length] ?? []);

@@ -1,8 +1,8 @@
 /** Two control planes of one deployment, of which one is active: finds the active one, as a client does. */
 import type { IncomingMessage } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ApiClient } from '../clients/api-client.ts';
 import { HttpClient, type Reply } from '../clients/http-client.ts';
+import { eventually } from '../tools/eventually.ts';
 import type { ProgramPart } from './parts.ts';
 
 export interface Member {
@@ -12,7 +12,6 @@ export interface Member {
 }
 
 const REQUEST_TIMEOUT_MS = 5_000;
-const POLL_MS = 100;
 
 /** A client that goes to the other control plane if one is away or a standby. */
 export class PairClient extends ApiClient {
@@ -85,12 +84,10 @@ const isUnreachable = (error: unknown): boolean =>
 
 /** Waits until a control plane is ready, and returns it. */
 export async function activeOf(members: readonly Member[], timeoutMs: number): Promise<Member> {
-  const untilMs = performance.now() + timeoutMs;
-  do {
+  return eventually(async () => {
     for (const member of members) if (await isReady(member)) return member;
-    await pause(POLL_MS);
-  } while (performance.now() < untilMs);
-  throw new Error(`no control plane became ready within ${timeoutMs} ms`);
+    throw new Error(`no control plane became ready within ${timeoutMs} ms`);
+  }, timeoutMs);
 }
 
 const isReady = ({ url }: Member): Promise<boolean> =>
@@ -101,11 +98,8 @@ const isReady = ({ url }: Member): Promise<boolean> =>
 
 /** Waits until an agent is connected to the control plane. */
 export async function agentReturns({ url }: Member, timeoutMs: number): Promise<void> {
-  const untilMs = performance.now() + timeoutMs;
-  do {
+  await eventually(async () => {
     const answer = await fetch(`${url}/api/0.7/statistics/scheduler`);
-    if (((await answer.json()) as { hosts: { connected: number } }).hosts.connected > 0) return;
-    await pause(POLL_MS);
-  } while (performance.now() < untilMs);
-  throw new Error(`no agent connected within ${timeoutMs} ms`);
+    return ((await answer.json()) as { hosts: { connected: number } }).hosts.connected > 0;
+  }, timeoutMs);
 }

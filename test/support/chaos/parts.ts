@@ -16,23 +16,6 @@ export interface Part {
 
 const START_MS = 60_000;
 
-/**
- * Starts a program again until it is ready, as a supervisor does. Parts that the program needs may be down at
- * first.
- */
-async function supervised(start: () => Program, ready: RegExp): Promise<Program> {
-  return eventually(async () => {
-    const program = start();
-    try {
-      await program.waitFor(ready, START_MS);
-      return program;
-    } catch (error) {
-      await program.killAll();
-      throw error;
-    }
-  }, START_MS);
-}
-
 export class ProgramPart implements Part {
   readonly name: string;
   readonly #start: () => Program;
@@ -50,8 +33,18 @@ export class ProgramPart implements Part {
     return this.#program;
   }
 
+  /** Tries again until it is ready, as a supervisor does. Parts that it needs may be down at first. */
   async start(): Promise<void> {
-    this.#program = await supervised(this.#start, this.#ready);
+    this.#program = await eventually(async () => {
+      const program = this.#start();
+      try {
+        await program.waitFor(this.#ready, START_MS);
+        return program;
+      } catch (error) {
+        await program.killAll();
+        throw error;
+      }
+    }, START_MS);
   }
 
   /** Kills its children too, since workerd would outlive wrangler. */
@@ -72,12 +65,8 @@ export const nodeControlPlane = (env: Settings): ProgramPart =>
 /** `folder` receives its settings and its state. */
 export async function workerdControlPlane(folder: string, port: number, env: Settings): Promise<ProgramPart> {
   const vars = join(folder, 'vars');
-  await writeFile(
-    vars,
-    Object.entries(env)
-      .map(([name, value]) => `${name}=${JSON.stringify(value)}\n`)
-      .join(''),
-  );
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
+  await writeFile(vars, lines.join(''));
   const listen = ['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'];
   const state = ['--persist-to', join(folder, 'state'), '--env-file', vars];
   const quiet = ['--show-interactive-dev-session=false', '--log-level', 'log'];

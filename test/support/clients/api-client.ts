@@ -46,7 +46,6 @@ export class ApiClient {
     return this.#read('execution');
   }
 
-  /** Explains why the execution is in its state. */
   explain(id: number): Promise<Explanation> {
     return this.#read(`execution/${id}/explain`);
   }

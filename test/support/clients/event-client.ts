@@ -14,7 +14,6 @@ export interface ReceivedEvent {
 }
 
 export class EventClient {
-  /** Received events, in order. */
   readonly received: ReceivedEvent[] = [];
   /** Id that EventSource would send when it reconnects. */
   lastEventId = '';
@@ -72,7 +71,6 @@ export class EventClient {
     return this.received[found] as ReceivedEvent;
   }
 
-  /** Received statuses of an execution, in order. */
   statusesOf(id: number): unknown[] {
     return this.received
       .filter(({ event, data }) => event === 'execution' && data.id === id)

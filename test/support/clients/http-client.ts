@@ -19,7 +19,6 @@ export interface Reply {
   reason: string;
   headers: IncomingHttpHeaders;
   text: string;
-  /** Parses the body as JSON. */
   json<T = Record<string, unknown>>(): T;
 }
 

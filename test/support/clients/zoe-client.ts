@@ -96,10 +96,6 @@ export class ZoeClient {
     return all.map(([name, url]) => [name, url]);
   }
 
-  statistics(): Promise<Json> {
-    return this.#get('statistics/scheduler');
-  }
-
   terminate(id: number): Promise<void> {
     return this.#remove(`execution/${id}`);
   }

@@ -120,10 +120,18 @@ export class Cluster {
 
   /** Containers of an execution and their hosts, by service name. */
   async containersOf(execution: number): Promise<Record<string, ContainerAt>> {
-    const found = await Promise.all(
-      this.#reachable.map((host) => containersAt(host, this.deployment, execution)),
-    );
-    return Object.fromEntries(found.flat());
+    const filters = { label: [`berth.deployment=${this.deployment}`, `berth.execution=${execution}`] };
+    const found: [string, ContainerAt][] = [];
+    for (const { name: host, docker } of this.#reachable)
+      for (const { Id: id, State: state, Labels, Names } of await docker.listContainers({
+        all: true,
+        filters,
+      })) {
+        const [name = ''] = Names;
+        const generation = Labels['berth.generation'];
+        found.push([name.slice(1, name.indexOf('-')), { host, id, state, generation }]);
+      }
+    return Object.fromEntries(found);
   }
 
   /** Names of the containers that the engines have started for an execution since `sinceMs`, in any order. */
@@ -169,12 +177,9 @@ export class Cluster {
   }
 
   async #connectHosts(): Promise<void> {
-    for (const command of [
-      `ip link add ${BRIDGE} type bridge`,
-      `ip addr add ${GATEWAY}/24 dev ${BRIDGE}`,
-      `ip link set ${BRIDGE} up`,
-    ])
-      await this.#hub.run(...command.split(' '));
+    await this.#hub.run(`ip link add ${BRIDGE} type bridge`);
+    await this.#hub.run(`ip addr add ${GATEWAY}/24 dev ${BRIDGE}`);
+    await this.#hub.run(`ip link set ${BRIDGE} up`);
     const at = { namespace: this.#hub, bridge: BRIDGE };
     this.#hosts = await Promise.all(
       this.#options.hosts.map((host, index) =>
@@ -232,19 +237,6 @@ export interface ContainerAt {
   id: string;
   state: string;
   generation: string | undefined;
-}
-
-async function containersAt(
-  { name: host, docker }: ClusterHost,
-  deployment: string,
-  execution: number,
-): Promise<[string, ContainerAt][]> {
-  const filters = { label: [`berth.deployment=${deployment}`, `berth.execution=${execution}`] };
-  const found = await docker.listContainers({ all: true, filters });
-  return found.map(({ Id, State, Labels, Names: [name = ''] }) => [
-    name.slice(1, name.indexOf('-')),
-    { host, id: Id, state: State, generation: Labels['berth.generation'] },
-  ]);
 }
 
 /** Loads the first engine alone, since it may have to download the parts of the image. */

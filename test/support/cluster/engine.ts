@@ -26,7 +26,6 @@ export class NamespacedEngine {
     this.docker = connectEngine(this.dockerHost);
   }
 
-  /** A value for DOCKER_HOST. */
   get dockerHost(): string {
     return unixHost(join(this.#folder, 'docker.sock'));
   }

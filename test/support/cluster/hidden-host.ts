@@ -2,10 +2,8 @@
  * A host whose ports nobody can reach, as behind NAT: a namespace with an engine and an agent of its own, and
  * with no network but loopback. One port there leads out, to the control plane on this machine.
  */
-import { createReadStream } from 'node:fs';
 import type Docker from 'dockerode';
 import { QuietNetwork } from '../browser/quiet-network.ts';
-import { finished } from '../engines/node-base.ts';
 import { type Program, programPath, startCommand } from '../hosts/process.ts';
 import type { Berth } from '../rigs/berth.ts';
 import { NamespacedEngine } from './engine.ts';
@@ -59,18 +57,8 @@ export class HiddenHost {
     return this.#engine.docker;
   }
 
-  /** What the agents have printed. */
   get output(): string {
     return this.#output + (this.#agent?.output ?? '');
-  }
-
-  /** Makes an image of a root file system, a tar archive. */
-  async importImage(archive: string, name: string, changes: string[]): Promise<void> {
-    const [repo, tag] = name.split(':');
-    await finished(
-      this.docker,
-      await this.docker.importImage(createReadStream(archive), { repo, tag, changes }),
-    );
   }
 
   /** May be called again after `killAgent`. */

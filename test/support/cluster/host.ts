@@ -36,7 +36,7 @@ export class ClusterHost {
   readonly #switch: Switch;
   readonly #cluster: string;
   #agent: Program | undefined;
-  #isGone = false;
+  isGone = false;
 
   private constructor(
     cluster: string,
@@ -66,16 +66,11 @@ export class ClusterHost {
     if (options.diskBytes) await mountDisk(join(folderOf(cluster), options.name), options.diskBytes);
     const namespace = await Namespace.make();
     const host = new ClusterHost(cluster, options, address, namespace, at);
-    await at.namespace.run(
-      ...`ip link add ${host.#port} type veth peer name eth0 netns ${namespace.pid}`.split(' '),
-    );
-    await at.namespace.run('ip', 'link', 'set', host.#port, 'master', at.bridge, 'up');
-    for (const command of [
-      `ip addr add ${address}/24 dev eth0`,
-      'ip link set eth0 up',
-      `ip route add default via ${gateway}`,
-    ])
-      await namespace.run(...command.split(' '));
+    await at.namespace.run(`ip link add ${host.#port} type veth peer name eth0 netns ${namespace.pid}`);
+    await at.namespace.run(`ip link set ${host.#port} master ${at.bridge} up`);
+    await namespace.run(`ip addr add ${address}/24 dev eth0`);
+    await namespace.run('ip link set eth0 up');
+    await namespace.run(`ip route add default via ${gateway}`);
     return host;
   }
 
@@ -83,11 +78,6 @@ export class ClusterHost {
     return this.engine.docker;
   }
 
-  get isGone(): boolean {
-    return this.#isGone;
-  }
-
-  /** Throws if the agent has not been started. */
   get agent(): Program {
     if (!this.#agent) throw new Error(`host ${this.name} has no agent`);
     return this.#agent;
@@ -127,12 +117,12 @@ export class ClusterHost {
   }
 
   async #setPort(state: number): Promise<void> {
-    await this.#switch.namespace.run('bridge', 'link', 'set', 'dev', this.#port, 'state', String(state));
+    await this.#switch.namespace.run(`bridge link set dev ${this.#port} state ${state}`);
   }
 
   /** Destroys the host permanently, with everything that runs on it. */
   async destroy(): Promise<void> {
-    this.#isGone = true;
+    this.isGone = true;
     await this.#agent?.kill();
     this.#agent = undefined;
     await this.#namespace.end();

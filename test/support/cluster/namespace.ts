@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { systemPath } from '../../../agent/system-programs.ts';
 
 const run = promisify(execFile);
+const env = { ...process.env, PATH: systemPath() };
 
 /**
  * /run is empty, since containerd leaves sockets there. docker-init adopts processes that lose their parent.
@@ -19,8 +20,8 @@ const KINDS = ['--net', '--pid', '--mount'];
 
 export class Namespace {
   readonly #holder: ChildProcess;
-  readonly #env = { ...process.env, PATH: systemPath() };
-  #pid = 0;
+  /** Process id of its first process, as seen from outside. */
+  pid = 0;
 
   private constructor(holder: ChildProcess) {
     this.#holder = holder;
@@ -28,7 +29,6 @@ export class Namespace {
 
   static async make(): Promise<Namespace> {
     const args = [...KINDS, '--fork', '--kill-child', '--mount-proc', 'sh', '-c', FIRST_PROCESS];
-    const env = { ...process.env, PATH: systemPath() };
     const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'pipe'], env });
     const namespace = new Namespace(holder);
     let complaint = '';
@@ -39,30 +39,25 @@ export class Namespace {
     if (!String(said).startsWith('ready')) {
       throw new Error(`unshare makes no namespaces (this needs root on Linux): ${complaint || said}`);
     }
-    namespace.#pid = await onlyChild(holder.pid);
-    await namespace.run('ip', 'link', 'set', 'lo', 'up');
+    namespace.pid = await onlyChild(holder.pid);
+    await namespace.run('ip link set lo up');
     return namespace;
-  }
-
-  /** Process id of its first process, as seen from outside. */
-  get pid(): number {
-    return this.#pid;
   }
 
   /** Prefix of a command that must run on this network. The command ends with the process that starts it. */
   get onNetwork(): string[] {
-    return ['nsenter', `--net=/proc/${this.#pid}/ns/net`, 'setpriv', '--pdeathsig', 'KILL'];
+    return ['nsenter', `--net=/proc/${this.pid}/ns/net`, 'setpriv', '--pdeathsig', 'KILL'];
   }
 
   /** Prefix of a command that must run inside, as the only child of the started process. */
   get inside(): string[] {
-    return ['nsenter', `--target=${this.#pid}`, ...KINDS];
+    return ['nsenter', `--target=${this.pid}`, ...KINDS];
   }
 
-  /** Runs a program on this network to its end. Throws with the program's output if it fails. */
-  async run(...command: string[]): Promise<string> {
-    const [file = '', ...args] = [...this.onNetwork, ...command];
-    const { stdout } = await run(file, args, { env: this.#env });
+  /** Runs a command on this network to its end. Throws with its output if it fails. */
+  async run(command: string): Promise<string> {
+    const [file = '', ...args] = [...this.onNetwork, ...command.split(' ')];
+    const { stdout } = await run(file, args, { env });
     return stdout;
   }
 

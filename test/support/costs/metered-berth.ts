@@ -33,6 +33,8 @@ import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Argument, Db, Row, Statement } from '../../../control-plane/store/db/db.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
+import { machine } from '../agents/agent-rig.ts';
+import { basic } from '../clients/http-client.ts';
 import { FakeEngine } from '../engines/fake-engine.ts';
 import { noCredentials, noSecrets } from '../fixtures/assignments.ts';
 
@@ -80,8 +82,7 @@ export class MeteredBerth {
     const config = readConfig({ BERTH_ADMIN_PASSWORD: PASSWORD, ...settings });
     await prepareDatabase(db, () => {}, firstPasswordOf(config), 0);
     const berth = new MeteredBerth(db, dataDir, config);
-    const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
-    const reply = await berth.#app.request('/api/0.7/login', { headers: { authorization } });
+    const reply = await berth.#app.request('/api/0.7/login', { headers: basic('admin', PASSWORD) });
     berth.#cookie = reply.headers.get('set-cookie')?.split(';')[0] ?? '';
     if (berth.#cookie === '') throw new Error(`the login failed: ${reply.status} ${await reply.text()}`);
     return berth;
@@ -200,13 +201,6 @@ export class MeteredBerth {
     const engine = new FakeEngine(`${this.#dataDir}/${name}`);
     await this.#db.batch([insertHost(newHost(hostId, name, Date.now()))]);
     const env = { BERTH_AGENT_NAME: name, BERTH_AGENT_DATA_DIR: `${this.#dataDir}/${name}/agent` };
-    const machine = {
-      hostname: name,
-      routedAddress: undefined,
-      addresses: [],
-      hasWholeLoopback: true,
-      dockerHost: 'unix:///none',
-    };
     const parts = {
       engine,
       identity: { headers: async () => ({}) },
@@ -217,7 +211,8 @@ export class MeteredBerth {
       fetchCredentials: noCredentials,
       stopSignal: new AbortController().signal,
     };
-    const assembly = assemble(readAgentConfig(env, machine), await engine.facts(), parts);
+    const config = readAgentConfig(env, { ...machine, hostname: name });
+    const assembly = assemble(config, await engine.facts(), parts);
     this.#agents.push(assembly);
     void assembly.watch.run(() => {});
     this.#connect(assembly, hostId);

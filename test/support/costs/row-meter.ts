@@ -1,16 +1,9 @@
 /** A proxy before a libSQL server that adds up the rows that the server says it has read and written. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listenOn } from '../hosts/port.ts';
 
-export interface RowMeter {
-  url: string;
-  rows: { read: number; written: number };
-  close(): void;
-}
-
-export async function startRowMeter(target: string): Promise<RowMeter> {
+export async function startRowMeter(target: string) {
   const rows = { read: 0, written: 0 };
   const server = createServer(async (request, response) => {
     const { method = 'GET', url = '/', headers } = request;
@@ -25,13 +18,12 @@ export async function startRowMeter(target: string): Promise<RowMeter> {
     rows.read += sumOf(text, 'rows_read');
     rows.written += sumOf(text, 'rows_written');
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, rows, close };
+  return { url: `http://127.0.0.1:${await listenOn(server)}`, rows, close };
 }
 
 const sumOf = (text: string, name: string): number =>

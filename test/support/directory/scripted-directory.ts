@@ -19,9 +19,7 @@ export interface Asked {
 export class ScriptedDirectory {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Operations that it was asked for, in order. */
   readonly asked: number[] = [];
-  /** Bytes that it received. */
   received = Buffer.alloc(0);
 
   private constructor(server: Server, answer: (asked: Asked) => void) {
@@ -93,6 +91,5 @@ export const result = (id: number, operation: number, code = 0, more: Buffer = B
 export const entry = (id: number, dn: string): Buffer =>
   ber(0x30, integer(id), ber(RESPONSE.entry, ber(0x04, dn), ber(0x30)));
 
-/** A reference to another directory. */
 export const reference = (id: number, url: string): Buffer =>
   ber(0x30, integer(id), ber(0x73, ber(0x04, url)));

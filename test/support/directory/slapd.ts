@@ -7,6 +7,7 @@ import { access, readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { hasApt, installPackage, isRoot, unpackPackage } from '../../../agent/local/debian.ts';
+import { succeeds } from '../tools/succeeds.ts';
 
 const run = promisify(execFile);
 
@@ -26,11 +27,7 @@ export interface Slapd {
 /** Unpacks slapd, and installs the libraries that it lacks. `say` reports long steps. */
 export async function ensureSlapd(say: (line: string) => void = () => {}): Promise<Slapd> {
   const program = `${PACKAGE}/usr/sbin/slapd`;
-  const isUnpacked = await access(program).then(
-    () => true,
-    () => false,
-  );
-  if (!isUnpacked) {
+  if (!(await succeeds(access(program)))) {
     if (!(await hasApt())) throw new Error('the tests of LDAP need slapd of Debian, and there is no apt-get');
     say('Unpacking slapd');
     await unpackPackage('slapd', PACKAGE);

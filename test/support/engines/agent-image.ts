@@ -34,7 +34,6 @@ export const agentContainer = (
     },
   });
 
-/** The socket of the tests' engine on this machine. */
 const engineSocket = (): string => {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
   const socket = socketOf(host);

@@ -2,14 +2,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { ensureProgram } from '../tools/debian-program.ts';
+import { succeeds } from '../tools/succeeds.ts';
 
 const run = promisify(execFile);
 
 /** The words that begin a command of Compose. */
 export async function ensureCompose(): Promise<string[]> {
-  const plugin = await run('docker', ['compose', 'version']).then(
-    () => true,
-    () => false,
-  );
-  return plugin ? ['docker', 'compose'] : [await ensureProgram('docker-compose')];
+  const hasPlugin = await succeeds(run('docker', ['compose', 'version']));
+  return hasPlugin ? ['docker', 'compose'] : [await ensureProgram('docker-compose')];
 }

@@ -17,21 +17,6 @@ type Changes = Partial<
   DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number; registries: string[] }
 >;
 
-export interface DockerRig {
-  docker: Docker;
-  deployment: string;
-  /** The engine of the current test. */
-  engine(): DockerEngine;
-  /** A folder of the current test. */
-  scratch(): string;
-  makeEngine(changes?: Changes): DockerEngine;
-  /** The name is unique to this run, so that it conflicts with no other. */
-  assignment(changes?: Partial<Assignment>): Assignment;
-  run(changes?: Partial<Assignment>, on?: Engine): Promise<Container>;
-  /** Waits for the end of a container. */
-  exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>>;
-}
-
 /** Those of an agent with the default settings, for tests that do not concern them. They pull no images. */
 export const engineOptions = {
   host: 'node1',
@@ -57,7 +42,7 @@ export const engineOptions = {
 export const CPU_LIMIT = 1;
 
 /** Registers the hooks before and after each test of a file. `name` must be unique to the file. */
-export function dockerRig(name: string): DockerRig {
+export function dockerRig(name: string) {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
   const docker = connectEngine(host);
   const deployment = `${name}${process.pid}`;
@@ -86,6 +71,7 @@ export function dockerRig(name: string): DockerRig {
       intentsFile: `${scratch}/pulls.json`,
       ...changes,
     });
+  /** The name is unique to this run, so that it conflicts with no other. */
   const assignment = (changes: Partial<Assignment> = {}) =>
     plain({ name: `web${changes.service ?? 1}-${deployment}`, ...changes });
 
@@ -102,15 +88,18 @@ export function dockerRig(name: string): DockerRig {
   return {
     docker,
     deployment,
+    /** The engine of the current test. */
     engine: () => engine,
+    /** A folder of the current test. */
     scratch: () => scratch,
     makeEngine,
     assignment,
-    async run(changes = {}, on = engine) {
+    async run(changes: Partial<Assignment> = {}, on: Engine = engine): Promise<Container> {
       const wanted = assignment(changes);
       return on.start(wanted, (await on.create(wanted, CPU_LIMIT)).id, CPU_LIMIT, true);
     },
-    async exitOf(id) {
+    /** Waits for the end of a container. */
+    async exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>> {
       await docker.getContainer(id).wait();
       const seen = await engine.inspect(id);
       if (seen?.state !== 'exited') throw new Error(`the container is ${seen?.state}`);

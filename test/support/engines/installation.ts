@@ -10,12 +10,6 @@ import { buffer, text } from 'node:stream/consumers';
 import { scratchFolder } from '../tools/folder.ts';
 import { serving } from '../tools/serving.ts';
 
-export interface ScriptEnd {
-  code: number | null;
-  /** Standard output and errors. */
-  output: string;
-}
-
 export class Installation {
   readonly root: string;
   readonly #url: string;
@@ -32,8 +26,8 @@ export class Installation {
     return new Installation(await scratchFolder('berth-install-'), url, env);
   }
 
-  /** Runs `curl .../install.sh | sh -s ARGS`. `options` are the shell's. */
-  async run(args: string[] = [], env: NodeJS.ProcessEnv = {}, options: string[] = []): Promise<ScriptEnd> {
+  /** Runs `curl .../install.sh | sh -s ARGS`. `options` are the shell's. The output has errors, too. */
+  async run(args: string[] = [], env: NodeJS.ProcessEnv = {}, options: string[] = []) {
     const script = await (await fetch(`${this.#url}/agent/install.sh`)).text();
     const child = spawn('/bin/sh', [...options, '-s', ...args], {
       env: {
@@ -66,7 +60,6 @@ export class Installation {
   }
 }
 
-/** The command that the script has printed. */
 export const commandIn = (output: string): string[] => {
   const [, command] = output.match(/\n {2}(\/\S* .*berth-agent\.mjs)\n/) ?? [];
   if (!command) throw new Error(`there is no command in:\n${output}`);

@@ -68,9 +68,13 @@ export async function importProgram(
   await copyFile(file, join(tree, 'usr/bin', name));
   const tar = join(folder, 'tree.tar');
   execFileSync('tar', ['-cf', tar, '-C', tree, '.']);
+  await importTar(docker, tar, image, ['ENV PATH=/usr/bin', ...changes]);
+}
+
+/** Makes an image of a root file system, a tar archive. */
+export async function importTar(docker: Docker, tar: string, image: string, changes: string[] = []) {
   const [repo, tag] = image.split(':');
-  const all = ['ENV PATH=/usr/bin', ...changes];
-  await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag, changes: all }));
+  await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag, changes }));
 }
 
 /** Reads a progress stream to its end: the engine reports errors inside it. */

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { hasApt, isRoot } from '../../../agent/local/debian.ts';
 import { foreignEnv, systemPath } from '../../../agent/system-programs.ts';
 import { scratchFolder } from '../tools/folder.ts';
+import { succeeds } from '../tools/succeeds.ts';
 
 /** What the image runs, and what shells and copies need. */
 const PACKAGES = ['jupyter-notebook', 'bash', 'dash', 'coreutils', 'tar'];
@@ -29,11 +30,7 @@ const run = (program: string, ...args: string[]) =>
 
 /** Path of the archive. Making it requires root and Debian, and takes half a minute; `say` reports that. */
 export async function ensureNotebookRoot(say: (line: string) => void = () => {}): Promise<string> {
-  const isMade = await access(ARCHIVE).then(
-    () => true,
-    () => false,
-  );
-  if (isMade) return ARCHIVE;
+  if (await succeeds(access(ARCHIVE))) return ARCHIVE;
   if (!isRoot() || !(await hasApt()))
     throw new Error('the test of a notebook needs packages of Debian, and root to unpack them');
   say('Unpacking jupyter-notebook, which takes half a minute');

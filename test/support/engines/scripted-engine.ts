@@ -73,7 +73,6 @@ export class ScriptedEngine {
   /** Answers in place of the engine. */
   instead: (request: string, body: string, headers: IncomingMessage['headers']) => Answer | Promise<Answer> =
     () => undefined;
-  /** The streams of events that are open. */
   readonly events: ServerResponse[] = [];
   folder = '';
   socket = '';
@@ -110,7 +109,6 @@ export class ScriptedEngine {
     };
   }
 
-  /** Changes a container's state. */
   set(id: string, State: object): void {
     const container = this.containers.get(id);
     if (container) Object.assign(container.State, State);

@@ -93,7 +93,6 @@ export async function checkSecretFiles(
   await rm(folder, { recursive: true });
 }
 
-/** Contents of the files beneath the folder. */
 async function written(folder: string): Promise<string[]> {
   const paths = await filesWith(folder, '');
   return Promise.all(paths.map((path) => readFile(path, 'utf8')));

@@ -3,14 +3,15 @@
  * is that of this machine, read-only; everything else is its own.
  */
 import { execFileSync } from 'node:child_process';
-import { createReadStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { installPackage } from '../../../agent/local/debian.ts';
 import { eventually } from '../tools/eventually.ts';
 import { scratchFolder } from '../tools/folder.ts';
-import { finished } from './node-base.ts';
+import { importTar } from './node-base.ts';
+import { type Ended, outcomeIn } from './run-in-container.ts';
 
 const SYSTEMD = '/usr/lib/systemd/systemd';
 /** The hierarchy of systemd with version 1 of control groups. */
@@ -25,11 +26,6 @@ const MASKED = [
 
 /** dockerode does not name it. */
 const PRIVATE_CGROUPS = { CgroupnsMode: 'private' };
-
-export interface Ended {
-  code: number;
-  output: string;
-}
 
 export class SystemdMachine {
   readonly #docker: Docker;
@@ -76,21 +72,10 @@ export class SystemdMachine {
   }
 
   /** Runs a program as root. `NAME=value` before it sets variables. */
-  async run(...words: string[]): Promise<Ended> {
-    const exec = await this.#container.exec({
-      Cmd: ['env', ...words],
-      AttachStdout: true,
-      AttachStderr: true,
-      Tty: true,
-    });
-    const stream = await exec.start({ Tty: true });
-    let output = '';
-    for await (const part of stream) output += part;
-    const code = (await eventually(async () => (await exec.inspect()).ExitCode ?? undefined)) ?? -1;
-    return { code, output: output.replaceAll('\r\n', '\n') };
+  run(...words: string[]): Promise<Ended> {
+    return outcomeIn(this.#container, 'env', ...words);
   }
 
-  /** The output of a program that must succeed. */
   async succeed(...words: string[]): Promise<string> {
     const { code, output } = await this.run(...words);
     if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${output}`);
@@ -133,8 +118,7 @@ async function importRoot(docker: Docker, image: string): Promise<void> {
     await writeFile(join(root, 'etc/machine-id'), '');
     const tar = join(folder, 'root.tar');
     execFileSync('tar', ['-cf', tar, '--owner=0', '--group=0', '-C', root, '.']);
-    const [repo, tag] = image.split(':');
-    await finished(docker, await docker.importImage(createReadStream(tar), { repo, tag }));
+    await importTar(docker, tar, image);
   } finally {
     await rm(folder, { recursive: true });
   }

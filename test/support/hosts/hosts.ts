@@ -100,12 +100,8 @@ export async function restart(host: Host): Promise<void> {
  */
 async function removeQuotaLimits(host: Host): Promise<void> {
   const admin = await WebClient.logIn(() => host);
-  await admin.act('/admin/quotas/1', {
-    name: 'default',
-    concurrent_executions: '0',
-    memory: '0',
-    cores: '0',
-  });
+  const unlimited = { concurrent_executions: '0', memory: '0', cores: '0' };
+  await admin.act('/admin/quotas/1', { name: 'default', ...unlimited });
 }
 
 /** Changes one row directly in the database. The control plane does not notice. */

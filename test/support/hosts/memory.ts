@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 
 const SAMPLE_MS = 50;
 
-/** Resident memory of a process, in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;

@@ -1,6 +1,7 @@
 /** Ports of loopback: free ones, for programs that cannot choose one themselves, and those of servers. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { succeeds } from '../tools/succeeds.ts';
 
 /** Below the ports of outgoing connections, which could take one before its program starts again. */
 const [FIRST, COUNT] = [10_000, 20_000];
@@ -33,10 +34,5 @@ export const portOf = (server: Server): number => (server.address() as AddressIn
 /** Whether something listens on a port. Sends nothing. */
 export async function canConnect(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
-  return once(socket, 'connect')
-    .then(
-      () => true,
-      () => false,
-    )
-    .finally(() => socket.destroy());
+  return succeeds(once(socket, 'connect')).finally(() => socket.destroy());
 }

@@ -25,7 +25,6 @@ export function programPath(file: string): string {
   return existsSync(bundle) ? bundle : sourcePath(file);
 }
 
-/** The file itself. */
 export const sourcePath = (file: string): string => resolve(ROOT, file);
 
 /** Starts a TypeScript file of this repository with Node, e.g. `startProgram(['agent/main.ts'])`. */
@@ -39,7 +38,8 @@ export const startCommand = ([file = '', ...args]: string[], options: ProgramOpt
 export class Program {
   readonly #child: ChildProcess;
   readonly #command: string;
-  #output = '';
+  /** Both output streams in order of arrival; at most the last MiB. */
+  output = '';
   #failure: Error | undefined;
 
   constructor(file: string, args: string[], { env = {}, cwd = ROOT, hasChannel }: ProgramOptions) {
@@ -54,7 +54,7 @@ export class Program {
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.#output = (this.#output + text).slice(-MAX_OUTPUT_CHARS);
+        this.output = (this.output + text).slice(-MAX_OUTPUT_CHARS);
       });
     }
     this.#child.on('error', (error) => {
@@ -87,11 +87,6 @@ export class Program {
     return answer;
   }
 
-  /** Both output streams in order of arrival; at most the last MiB. */
-  get output(): string {
-    return this.#output;
-  }
-
   /** Exit code, or the signal that ended the program; undefined while it runs. */
   get ended(): number | NodeJS.Signals | undefined {
     return this.#child.exitCode ?? this.#child.signalCode ?? undefined;
@@ -101,7 +96,7 @@ export class Program {
   async waitFor(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpMatchArray> {
     const match = await this.#eventually(`print ${pattern}`, timeoutMs, () => {
       const ended = this.ended !== undefined || this.#failure !== undefined;
-      return this.#output.match(pattern) ?? (ended ? null : undefined);
+      return this.output.match(pattern) ?? (ended ? null : undefined);
     });
     if (!match) throw this.#error(`ended (${this.ended}) without printing ${pattern}`);
     return match;
@@ -150,7 +145,7 @@ export class Program {
 
   #error(what: string, cause: unknown = this.#failure): Error {
     const reason = cause instanceof Error ? ` (${cause.message})` : '';
-    return new Error(`${this.#command} ${what}${reason}. Its output:\n${this.#output}`, { cause });
+    return new Error(`${this.#command} ${what}${reason}. Its output:\n${this.output}`, { cause });
   }
 }
 

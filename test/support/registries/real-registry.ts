@@ -10,10 +10,12 @@ import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
 import { unpackPackage } from '../../../agent/local/debian.ts';
 import { IMAGE } from '../../../examples/image.ts';
+import { basic } from '../clients/http-client.ts';
 import { finished } from '../engines/node-base.ts';
 import { listenOn, portOf } from '../hosts/port.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { scratchFolder } from '../tools/folder.ts';
+import { succeeds } from '../tools/succeeds.ts';
 
 /** Credentials for a registry that requires a login. */
 export const LOGIN = { username: 'puller', password: 'secret' };
@@ -38,19 +40,15 @@ export class RealRegistry {
   readonly #docker: Docker;
   readonly #program: Program;
   readonly #folder: string;
-  readonly #door: Door;
+  readonly door: Door;
   readonly #images: string[] = [];
 
   constructor(docker: Docker, program: Program, folder: string, door: Door) {
     this.#docker = docker;
     this.#program = program;
     this.#folder = folder;
-    this.#door = door;
+    this.door = door;
     this.host = door.host;
-  }
-
-  get door(): Door {
-    return this.#door;
   }
 
   /** Pushes a new image, which only the registry has afterwards; returns its name. */
@@ -65,19 +63,12 @@ export class RealRegistry {
     await finished(this.#docker, await this.#docker.getImage(image).push({ authconfig: LOGIN }));
     await this.#docker.getImage(image).remove();
     this.#images.push(image);
-    this.#door.blobs.length = 0;
+    this.door.blobs.length = 0;
     return image;
   }
 
-  /** Whether the engine has the image. */
   async has(image: string): Promise<boolean> {
-    return this.#docker
-      .getImage(image)
-      .inspect()
-      .then(
-        () => true,
-        () => false,
-      );
+    return succeeds(this.#docker.getImage(image).inspect());
   }
 
   /** Writes a Docker config file into a new folder; returns the folder, for DOCKER_CONFIG. */
@@ -98,13 +89,12 @@ export class RealRegistry {
 
   async close(): Promise<void> {
     for (const image of this.#images) await this.forget(image).catch(() => {});
-    this.#door.close();
+    this.door.close();
     await this.#program.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 }
 
-/** `requiresLogin`: the registry requires LOGIN. */
 export async function startRealRegistry(
   docker: Docker,
   { requiresLogin = false } = {},
@@ -186,9 +176,7 @@ export class Door {
     const { method = 'GET', url = '/', headers } = incoming;
     const blob = { path: url, left: false };
     if (method === 'GET' && url.includes('/blobs/')) this.blobs.push(blob);
-    const { username, password } = LOGIN;
-    const login = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-    const sent = this.isPublic ? { ...headers, authorization: login } : headers;
+    const sent = this.isPublic ? { ...headers, ...basic(LOGIN.username, LOGIN.password) } : headers;
     const onward = request({ host: '127.0.0.1', port: this.#port, method, path: url, headers: sent });
     response.on('close', () => {
       blob.left = !response.writableFinished;

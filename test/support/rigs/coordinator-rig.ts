@@ -99,7 +99,6 @@ export class CoordinatorRig {
     return (await this.submitOnce(undefined, description, name, userId)).id;
   }
 
-  /** Submits under an idempotency key. */
   submitOnce(
     key: RequestKey | undefined,
     description: Application = application(),
@@ -141,7 +140,6 @@ export class CoordinatorRig {
     return this.logsOf()({ ...owner, ...subscriber }, service, 'raw');
   }
 
-  /** An agent of the host `one`, by default. */
   agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
     return new ModelAgent(this.coordinator, hostId, facts);
   }
@@ -179,7 +177,6 @@ export class CoordinatorRig {
   }
 }
 
-/** An observation of the assignment's container. */
 export const seen = ({ service, generation }: Assignment, what: object) =>
   ({ ...what, service, generation }) as Observation;
 

@@ -136,20 +136,13 @@ export class CoreRig {
   }
 
   submit(description: Application = application(), userId = 1, timeLimitS?: number): Execution {
-    const submission = {
-      userId,
-      name: 'run',
-      application: description,
-      description: JSON.stringify(description),
-      timeLimitS,
-    };
+    const text = JSON.stringify(description);
+    const submission = { userId, name: 'run', application: description, description: text, timeLimitS };
     const execution = submit(this.cluster, submission, this.nowMs);
-    const loaded = { text: submission.description, application: description };
-    load(this.cluster, execution, loaded, newServices(execution, description));
+    load(this.cluster, execution, { text, application: description }, newServices(execution, description));
     return execution;
   }
 
-  /** Submits, and a turn follows. */
   submitInTurn(...submission: Parameters<CoreRig['submit']>): Execution {
     const execution = this.submit(...submission);
     this.turn();
@@ -179,7 +172,6 @@ export class CoreRig {
     this.cluster.changes.hosts.add(host);
   }
 
-  /** An administrator changes a host. */
   change(host: Host, changes: HostChanges): string[] {
     changeHost(this.cluster, host, changes);
     return this.turn();
@@ -220,7 +212,7 @@ export class CoreRig {
     handleClockStep(this.cluster, this.#last, moment);
     this.#last = moment;
     this.decisions = reconcile(this.cluster, this.nowMs);
-    const texts = decisionTexts(this.decisions);
+    const texts = this.decisions.map(decisionText);
     this.decisionLog.push(...texts);
     return texts;
   }
@@ -278,7 +270,6 @@ export function startingRig(description = pair, rig = new CoreRig(), timeLimitS?
   return new Life(rig, rig.submitInTurn(description, 1, timeLimitS));
 }
 
-/** An execution of `description` on one host, with all its services running. */
 export function runningRig(description = pair): Life {
   const life = startingRig(description);
   for (const one of life.execution.services) life.rig.see(one, running);
@@ -286,7 +277,6 @@ export function runningRig(description = pair): Life {
   return life;
 }
 
-/** Ids of queued executions, in order. */
 export const queuedIds = (cluster: Cluster): number[] =>
   cluster.queue.projectedOrder((userId) => cluster.fairShareKey(userId)).map(({ id }) => id);
 
@@ -302,8 +292,6 @@ export function decisionText(decision: Decision): string {
     return `${kind} ${decision.placements.map(({ service, host }) => `${service.name}@${host.name}`).join(' ')}`;
   return `${kind} ${decision.execution.id}${'ending' in decision ? ` ${decision.ending.status}` : ''}`;
 }
-
-export const decisionTexts = (decisions: readonly Decision[]): string[] => decisions.map(decisionText);
 
 export function named({ services }: Execution, name: string): Service {
   const found = services.find((service) => service.name === name);

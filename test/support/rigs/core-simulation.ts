@@ -110,8 +110,7 @@ export class Simulation {
         this.submitted.push(
           rig.submit(applications[operation.which % applications.length], oneOfTwo(operation.user)),
         );
-        rig.turn();
-        this.#turned();
+        this.#turn();
         break;
       case 'terminate':
       case 'remove':
@@ -119,13 +118,11 @@ export class Simulation {
         break;
       case 'cap':
         rig.cluster.setQuota(quota(oneOfTwo(operation.quota), operation.caps));
-        rig.turn();
-        this.#turned();
+        this.#turn();
         break;
       case 'assign':
         rig.cluster.setUser(user(oneOfTwo(operation.user), oneOfTwo(operation.quota)));
-        rig.turn();
-        this.#turned();
+        this.#turn();
         break;
       case 'step':
         this.#host(operation.host).step(operation.which, operation.script);
@@ -211,8 +208,7 @@ export class Simulation {
     if (!host.connected || !known) return;
     host.connected = false;
     this.rig.disconnect(known);
-    this.rig.turn();
-    this.#turned();
+    this.#turn();
   }
 
   #report(host: ModelHost): void {
@@ -220,6 +216,11 @@ export class Simulation {
     if (!host.connected || !known) return;
     const { observations, forgotten } = host.takeReport();
     this.rig.report(known, observations, forgotten);
+    this.#turned();
+  }
+
+  #turn(): void {
+    this.rig.turn();
     this.#turned();
   }
 

@@ -13,7 +13,6 @@ export const GIB = 1024 ** 3;
 export const NOT_ENOUGH = 'Waiting alone is not enough: it would not fit even if nothing else ran.';
 export const ENOUGH = 'Waiting is enough: it fits when enough running services have ended.';
 
-/** An application of one service. */
 export const of = (changes: Partial<ServiceDescription>): Application => application(service(changes));
 
 /** A rig with hosts of 8 GiB and 4 cores each. */

@@ -26,7 +26,6 @@ export function fetchingHost(host: () => Host, { path, audience }: Fetched) {
     await ScriptedAgent.join(host(), { facts: { name: 'other' } });
   });
   afterAll(() => agent?.close());
-  /** A submission of a service of `runner`. */
   const submission = (changes: Partial<ServiceDescription>) => ({
     name: 'fetches',
     application: application(service({ labels: ['runner'], ...changes })),

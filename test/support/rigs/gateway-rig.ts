@@ -156,7 +156,6 @@ export class GatewayRig {
   }
 }
 
-/** An agent whose connection is at the gateway. */
 export class GatewayAgent extends MemoryAgent {
   readonly id: string;
   connection: AgentConnection;
@@ -204,7 +203,6 @@ export class GatewayAgent extends MemoryAgent {
     this.reportWith({ conditions: [] });
   }
 
-  /** Sequences of the acknowledged reports. */
   get acknowledged(): number[] {
     return this.socket.all('ack').map(({ sequence }) => sequence);
   }

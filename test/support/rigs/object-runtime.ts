@@ -7,7 +7,6 @@ type Listener = (event: { data?: unknown; code?: number; reason?: string }) => v
 export class PairedSocket {
   binaryType = '';
   isAccepted = false;
-  /** What has arrived. */
   readonly received: unknown[] = [];
   readonly closes: unknown[][] = [];
   /** The runtime has noticed the end of the socket. */

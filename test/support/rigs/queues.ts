@@ -14,6 +14,7 @@ interface Item extends QueueItem {
   cores: number;
 }
 
+type Candidate = NonNullable<ReturnType<Queue<Item>['next']>>;
 type Given = Partial<Item> & { id: number };
 
 interface Options {
@@ -44,6 +45,16 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
     queue.add(item);
   };
   for (const one of given) add(one);
+  /** Runs a round, and returns the ids of the candidates, in order. */
+  const round = (decide: (candidate: Candidate) => void, increase?: CapacityIncrease): number[] => {
+    const ids: number[] = [];
+    const begun = queue.beginRound(fairShareKeyOf, increase);
+    for (let candidate = queue.next(begun); candidate; candidate = queue.next(begun)) {
+      ids.push(candidate.item.id);
+      decide(candidate);
+    }
+    return ids;
+  };
   return {
     queue,
     add,
@@ -52,33 +63,21 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
       const item = items.get(id);
       if (item) queue.remove(item);
     },
-    /** Ids of all items, in order. */
     order: () => queue.projectedOrder(fairShareKeyOf).map(({ id }) => id),
     /** Runs a round, marks every candidate as unschedulable, and returns their ids. */
     failRound(increase?: CapacityIncrease): number[] {
-      const ids: number[] = [];
-      const round = queue.beginRound(fairShareKeyOf, increase);
-      for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
-        ids.push(candidate.item.id);
-        queue.markUnschedulable(candidate);
-      }
-      return ids;
+      return round((candidate) => queue.markUnschedulable(candidate), increase);
     },
     /**
      * Runs a round and returns the ids of the candidates, in order. Those for which `isPlaced` holds are
      * placed.
      */
     runRound(isPlaced: (item: Item) => boolean): number[] {
-      const ids: number[] = [];
-      const round = queue.beginRound(fairShareKeyOf);
-      for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
-        const { item } = candidate;
-        ids.push(item.id);
-        if (!isPlaced(item)) continue;
+      return round(({ item }) => {
+        if (!isPlaced(item)) return;
         queue.remove(item);
         placed.set(item.userId, fairShareKeyOf(item.userId).executions + 1);
-      }
-      return ids;
+      });
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Db } from '../../../control-plane/store/db/db.ts';
 import { application } from '../fixtures/applications.ts';
 import { FaultyDb, testDatabase } from '../hosts/memory-database.ts';
 import { eventually } from '../tools/eventually.ts';
-import { decisionTexts } from './core-rig.ts';
+import { decisionText } from './core-rig.ts';
 import { TestClock } from './test-clock.ts';
 
 export class TurnsRig {
@@ -37,7 +37,7 @@ export class TurnsRig {
     return new Turns(this.db, this.clock, () => {}, defaultSchedulerConfig, {
       clockStepped: () => {},
       committed: (decisions: readonly Decision[]) => {
-        this.events.push(`sent ${decisionTexts(decisions).join(', ')}`);
+        this.events.push(`sent ${decisions.map(decisionText).join(', ')}`);
         if (faulty()) throw new Error('a fault of ours');
       },
       changed: () => {},

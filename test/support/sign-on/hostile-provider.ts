@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { JWK, JWTPayload } from 'jose';
-import { exportJWK, SignJWT } from 'jose';
+import { SignJWT } from 'jose';
 import { listenOn, portOf } from '../hosts/port.ts';
 import { CLIENT_ID, newKey, settingsOf } from './test-provider.ts';
 
@@ -33,7 +33,6 @@ export class HostileProvider {
   requests: string[] = [];
   /** The last body that the token endpoint or the page of a logout received. */
   body = '';
-  /** The last ID token. */
   idToken = '';
   #nonces = new Map<string, string>();
 
@@ -59,11 +58,8 @@ export class HostileProvider {
   }
 
   /** The public key that it publishes. */
-  async publicKey(): Promise<JWK> {
-    const { kty, n, e, kid, use, alg } = await exportJWK(this.key.privateKey).then((jwk) => ({
-      ...this.key.jwk,
-      ...jwk,
-    }));
+  get publicKey(): JWK {
+    const { kty, n, e, kid, use, alg } = this.key.jwk;
     return { kty, n, e, kid, use, alg } as JWK;
   }
 
@@ -88,7 +84,7 @@ export class HostileProvider {
         this.body = await text(request);
         return void json(await this.#tokens());
       case '/keys':
-        return void json({ keys: [await this.publicKey()] });
+        return void json({ keys: [this.publicKey] });
       case '/userinfo':
         return void json({ sub: this.#claims('').sub, ...this.script.userinfo });
       case '/logout':
@@ -112,8 +108,7 @@ export class HostileProvider {
     const code = crypto.randomUUID();
     this.#nonces.set(code, query.get('nonce') ?? '');
     const back = new URL(query.get('redirect_uri') ?? '');
-    back.search = new URLSearchParams({ code, state: query.get('state') ?? '' }).toString();
-    const answer = new URLSearchParams(back.search);
+    const answer = new URLSearchParams({ code, state: query.get('state') ?? '' });
     this.script.comeBack?.(answer);
     back.search = answer.toString();
     response.writeHead(302, { location: back.href }).end();

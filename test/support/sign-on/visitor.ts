@@ -13,7 +13,6 @@ const OWN = { 'sec-fetch-site': 'same-origin' };
 export class Visitor {
   readonly #jars = new Map<string, Map<string, { value: string; path: string }>>();
 
-  /** Opens one page. */
   async open(url: string, { method = 'GET', headers = {}, body }: RequestInit = {}): Promise<Seen> {
     const sent = { accept: 'text/html', 'cf-connecting-ip': '127.0.0.1', cookie: this.cookiesFor(url) };
     const response = await fetch(url, {

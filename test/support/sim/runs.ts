@@ -47,11 +47,8 @@ export class MutantSearch {
 
   /** Tries the seed that found the mutant last, then all seeds from 1 on, until one finds it. */
   async find(mutant: string, last: number | undefined, maxSeeds: number): Promise<Outcome> {
-    const {
-      faults = [],
-      standby = false,
-      streams = false,
-    } = mutants.find(({ name }) => name === mutant) ?? {};
+    const found = mutants.find(({ name }) => name === mutant);
+    const { faults = [], standby = false, streams = false } = found ?? {};
     const seeds = Array.from({ length: maxSeeds }, (_, at) => at + 1);
     if (last !== undefined) seeds.unshift(last);
     const process = this.#free.pop() ?? new SimulationProcess();
@@ -87,7 +84,6 @@ function combined(one: Outcome, other: Outcome): Outcome {
   };
 }
 
-/** Report of a failed seed for people. */
 export const failureReport = ({ seed, failure, trace }: NonNullable<Outcome['failed']>): string =>
   [
     `Seed ${seed}: ${failure}`,

@@ -5,7 +5,6 @@ import { mutants } from './mutants/mutants.ts';
 
 export interface Series {
   seeds: readonly number[];
-  /** Name of a mutant. */
   mutant?: string | undefined;
   /** Faults that every run includes besides those that its seed draws. */
   faults: readonly FaultName[];

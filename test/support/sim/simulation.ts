@@ -42,15 +42,15 @@ import { endlessScript, randomScript } from './workload/container-scripts.ts';
 import { StreamUsers, smallStreamRules } from './workload/stream-users.ts';
 import { administrator, Users } from './workload/users.ts';
 import { Network } from './world/network.ts';
-import { type Change, changeText, Store } from './world/store.ts';
+import { type Change, changeText, executionsIn, Store } from './world/store.ts';
 import type { World } from './world/time.ts';
 
 /** Names of the machines. Those that a run uses are registered from its start, in this order. */
 const MACHINES = ['one', 'two', 'three'];
 const SETTLE_STEP_MS = 10_000;
-/** A backfill reservation may last 10 minutes; nothing else takes longer. */
 /** Executions that wait while one user requests much at a moment. */
 const BURST_WAITING = 10;
+/** A backfill reservation may last 10 minutes; nothing else takes longer. */
 const MAX_SETTLE_MS = 20 * 60_000;
 /** What the loss of a host may take beyond its time. */
 const LOSS_SLACK_MS = 10_000;
@@ -85,16 +85,13 @@ export class Simulation {
   readonly #lapses: LapseCheck;
   readonly #protocol: ProtocolCheck;
   readonly #acknowledgements: AcknowledgementCheck;
-  readonly #audit: AuditCheck;
   readonly #secrets: SecretsCheck;
   readonly #convergence: ConvergenceCheck;
   readonly #lifecycle: LifecycleCheck;
-  readonly #restarts: RestartCheck;
   readonly #capacity: CapacityCheck;
-  readonly #queueBounds: QueueBoundsCheck;
-  readonly #givenIds: GivenIdsCheck;
-  readonly #hostOffers: HostOffersCheck;
   readonly #takeovers: TakeoverCheck;
+  /** Checks of whole commits, before the ledger has them. */
+  readonly #ofCommits: readonly { check(changes: readonly Change[]): void }[];
   readonly #standby: StandbyFaults | undefined;
   readonly #requests: Requests;
   #controlPlanes = 0;
@@ -122,9 +119,8 @@ export class Simulation {
     const scheduling = randomSchedulerConfig(world);
     this.#keepMs = randomKeepMs(world);
     this.#lapses = new LapseCheck(world, ledger, starts);
-    this.#contact = new HostContactCheck(world, ledger, scheduling.lostAfterMs, (sinceMs) =>
-      this.#mayMiscount(sinceMs),
-    );
+    const mayMiscount = (sinceMs: number) => this.#mayMiscount(sinceMs);
+    this.#contact = new HostContactCheck(world, ledger, scheduling.lostAfterMs, mayMiscount);
     this.#protocol = new ProtocolCheck({
       ...{ world, ledger, starts, contact: this.#contact },
       hasContainer: (machine, key) => this.#hasContainer(machine, key),
@@ -147,12 +143,8 @@ export class Simulation {
     this.#acknowledgements = new AcknowledgementCheck(world, ledger, {
       ...{ keepMs: this.#keepMs, aheadMs: () => this.#aheadMs, wrongByMs: () => this.#wrongByMs },
     });
-    this.#audit = new AuditCheck(world, ledger);
     this.#secrets = new SecretsCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
-    this.#restarts = new RestartCheck(world, ledger, this.clockJumpsMs, (sinceMs) =>
-      this.#mayMiscount(sinceMs),
-    );
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
       world,
@@ -170,9 +162,16 @@ export class Simulation {
       progress: new ProgressCheck(ledger, this.scheduling.bounds),
       ...{ machines: this.machines, links: this.network.links },
     });
-    this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
-    this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
-    this.#hostOffers = new HostOffersCheck(world);
+    const bounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
+    const audit = new AuditCheck(world, ledger);
+    this.#ofCommits = [
+      bounds,
+      new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds),
+      new HostOffersCheck(world),
+      this.#takeovers,
+      audit,
+      new RestartCheck(world, ledger, this.clockJumpsMs, mayMiscount),
+    ];
     const requests = new Requests(world, () => this.#reached());
     this.#requests = requests;
     this.users = new Users({
@@ -180,9 +179,9 @@ export class Simulation {
       ledger,
       requests,
       acknowledgements: this.#acknowledgements,
-      audit: this.#audit,
+      audit,
       logs: this.logs,
-      bounds: this.#queueBounds,
+      bounds,
     });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {
@@ -231,11 +230,10 @@ export class Simulation {
     await this.#settle('executions wait', () =>
       waiting().length >= BURST_WAITING ? [] : [`${waiting().length} executions wait`],
     );
-    const readyBefore = world.counts.get('log: coordinator.ready') ?? 0;
+    const ready = () => world.counts.get('log: coordinator.ready') ?? 0;
+    const before = ready();
     this.restart();
-    await this.#settle('it is restarted', () =>
-      (world.counts.get('log: coordinator.ready') ?? 0) > readyBefore ? [] : ['no control plane is ready'],
-    );
+    await this.#settle('it is restarted', () => (ready() > before ? [] : ['no control plane is ready']));
     await checkTurnWaits({
       ...{ world, requests: this.#requests, user: administrator },
       waiting: waiting().map(({ id }) => Number(id)),
@@ -408,6 +406,7 @@ export class Simulation {
 
   #addMachine(name: string): void {
     const { world } = this;
+    const size = { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]) };
     const machine: Machine = new Machine({
       world,
       network: this.network,
@@ -415,12 +414,7 @@ export class Simulation {
       hostId: 1 + MACHINES.indexOf(name),
       labels: name === 'two' ? ['ssd'] : [],
       urls: this.#standby?.urls,
-      facts: {
-        memoryBytes: world.pick([60, 100]),
-        cores: world.pick([2, 3]),
-        version: 'simulated',
-        id: 'simulated',
-      },
+      facts: { ...size, version: 'simulated', id: 'simulated' },
       connect: this.streams?.connect.bind(this.streams),
       output: world.pick<OutputLocation>(['linked', 'linked', 'elsewhere', 'unreachable']),
       events: {
@@ -476,12 +470,7 @@ export class Simulation {
 
   #committed(changes: readonly Change[]): void {
     const placed = this.#capacity.placementsIn(changes);
-    this.#queueBounds.check(changes);
-    this.#givenIds.check(changes);
-    this.#hostOffers.check(changes);
-    this.#takeovers.check(changes);
-    this.#audit.check(changes);
-    this.#restarts.check(changes);
+    for (const one of this.#ofCommits) one.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.#contact.check(change);
@@ -494,10 +483,6 @@ export class Simulation {
     }
     this.#lifecycle.committed();
     this.#capacity.check(changes, placed);
-    this.#acknowledgements.check(
-      changes.flatMap(({ table, id, row }) =>
-        table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
-      ),
-    );
+    this.#acknowledgements.check(executionsIn(changes));
   }
 }

@@ -1,5 +1,5 @@
 /** The test files that changes of the working tree can reach. */
-import { sourcesIn } from './sources.ts';
+import { FOLDERS, sourcesIn } from './sources.ts';
 import { readTool } from './tool.ts';
 
 /** Tests that read the project's files instead of importing them. */
@@ -13,18 +13,7 @@ export async function reachedByChanges(folders: readonly string[]): Promise<stri
   const changed = await readTool('git', ['diff', '--name-only', 'HEAD']);
   const added = await readTool('git', ['ls-files', '--others', '--exclude-standard']);
   const files = `${changed}${added}`.split('\n').filter((path) => path !== '');
-  const sources = sourcesIn(
-    'shared',
-    'control-plane',
-    'agent',
-    'client',
-    'cli',
-    'release',
-    'examples',
-    'tools',
-    'test',
-  );
-  return testsReaching(files, sources).filter((path) =>
+  return testsReaching(files, sourcesIn(...FOLDERS)).filter((path) =>
     folders.some((folder) => path.startsWith(`${folder}/`)),
   );
 }

@@ -9,7 +9,6 @@ export interface CodeBlock {
   line: number;
 }
 
-/** The fenced blocks of a document. */
 export function codeBlocksOf(markdown: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let open: CodeBlock | undefined;

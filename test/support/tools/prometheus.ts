@@ -1,12 +1,12 @@
 /** Prometheus of the tests: an installed one, else the package of Debian, which needs root. */
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { findProgram } from '../../../agent/system-programs.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { foundOrInstalled } from './debian-program.ts';
+import { scratchFolder } from './folder.ts';
 
 interface Programs {
   prometheus: string;
@@ -52,7 +52,7 @@ export class PrometheusServer {
 
   /** `scrapeConfigs`: YAML of the list `scrape_configs`. */
   static async start(prometheus: string, port: number, scrapeConfigs: string): Promise<PrometheusServer> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-prometheus-'));
+    const folder = await scratchFolder('berth-prometheus-');
     const config = join(folder, 'prometheus.yml');
     await writeFile(config, `scrape_configs:\n${scrapeConfigs}`);
     const program = startCommand([

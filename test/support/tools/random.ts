@@ -14,3 +14,27 @@ export function seededRandom(seed: number): () => number {
 /** One of `all`, drawn by one number of `random`. Undefined if there is none. */
 export const pickOne = <T>(random: () => number, all: readonly T[]): T | undefined =>
   all[Math.floor(random() * all.length)];
+
+/** Random choices by a stream of numbers. */
+export class Choices {
+  readonly random: () => number;
+
+  constructor(random: () => number) {
+    this.random = random;
+  }
+
+  chance(probability: number): boolean {
+    return this.random() < probability;
+  }
+
+  /** A whole number in [from, to]. */
+  between(from: number, to: number): number {
+    return from + Math.floor(this.random() * (to - from + 1));
+  }
+
+  pick<T>(all: readonly T[]): T {
+    const one = pickOne(this.random, all);
+    if (one === undefined) throw new Error('cannot pick from an empty list');
+    return one;
+  }
+}

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const FOLDERS = [
+export const FOLDERS = [
   'shared',
   'control-plane',
   'agent',

@@ -1,6 +1,6 @@
 /** Attacks by bodies: small requests of a stranger that cost much work, while others are served. */
 import { application, service } from '../../../test/support/fixtures/descriptions.ts';
-import { type Attack, type Finding, judge } from '../attack.ts';
+import { type Attack, type Finding, judge, judgeRefusals } from '../attack.ts';
 import type { Reply } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
 import { whileOthers } from './others-served.ts';
@@ -105,10 +105,7 @@ const largeBody: Attack = {
       // The connection may be closed before the answer is read, since the body still arrives.
       return judge([], `the connection was closed (${reply.message})`);
     }
-    return judge(
-      reply.status === 413 ? [] : [`it was answered ${reply.status} instead of 413`],
-      'refused with 413',
-    );
+    return judgeRefusals([reply.status], (status) => status === 413);
   },
 };
 

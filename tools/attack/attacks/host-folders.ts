@@ -14,11 +14,6 @@ const mounted = (target: Target, { volumes, command }: AttackContainer) =>
     volumes: volumes.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
   });
 
-const script = (text: string, name: string, path: string): AttackContainer => ({
-  volumes: [{ name, path, readOnly: false }],
-  command: ['sh', '-c', text],
-});
-
 /** Runs a container to its end. Resolves to its exit code, or to why it did not start. */
 async function exitOf(target: Target, container: AttackContainer): Promise<number | string> {
   const attacker = target.account('attacker');
@@ -60,14 +55,9 @@ const race: Attack = {
     if (volumeRoot === undefined) throw new Skipped('needs --volume-root');
     const attacker = target.account('attacker');
     const name = `berth-attack-${randomBytes(4).toString('hex')}`;
-    const made = await exitOf(
-      target,
-      script(
-        `mkdir -p /mnt/root/${name}/swapped; touch /mnt/root/${name}/swapped/inside`,
-        'root',
-        volumeRoot,
-      ),
-    );
+    const volumes = [{ name: 'root', path: volumeRoot, readOnly: false }];
+    const inRoot = (text: string) => exitOf(target, { volumes, command: ['sh', '-c', text] });
+    const made = await inRoot(`mkdir -p /mnt/root/${name}/swapped; touch /mnt/root/${name}/swapped/inside`);
     if (made !== 0) throw new Skipped(`no folder could be made in ${volumeRoot}: ${made}`);
     let refusals = 0;
     const outcome = await swapFolders({
@@ -98,7 +88,7 @@ const race: Attack = {
       if (error instanceof Refused) return error;
       throw error;
     });
-    await exitOf(target, script(`rm -rf /mnt/root/${name}`, 'root', volumeRoot));
+    await inRoot(`rm -rf /mnt/root/${name}`);
     if (outcome instanceof Refused)
       return safe(`${MAX_REFUSALS} mounts were refused, none read /etc: ${outcome.message.slice(0, 200)}`);
     return judge(

@@ -1,6 +1,6 @@
 /** Attacks on logins and passwords. They need few guesses, because failed logins are counted for an hour. */
 import { randomBytes } from 'node:crypto';
-import { type Attack, judge, Skipped, safe, vulnerable } from '../attack.ts';
+import { type Attack, judge, judgeRefusals, Skipped } from '../attack.ts';
 import { basic, type Reply } from '../target/http.ts';
 import type { Target } from '../target/target.ts';
 import { whileOthers } from './others-served.ts';
@@ -90,9 +90,7 @@ const passwordByCookie: Attack = {
     const { password } = account;
     const { status } = await target.sendAs(account, 'POST', `user/${account.id}`, { password });
     if (status === 404) throw new Skipped('this variant of the API has no users');
-    return [401, 403].includes(status)
-      ? safe(`refused with ${status}`)
-      : vulnerable(`the change was answered ${status}`);
+    return judgeRefusals([status], (one) => [401, 403].includes(one));
   },
 };
 
@@ -107,12 +105,7 @@ const shortPassword: Attack = {
     const statuses: number[] = [];
     for (const password of ['a', '123456789', name])
       statuses.push((await target.sendAs(admin, 'POST', `user/${id}`, { password })).status);
-    return judge(
-      statuses.every((status) => status === 400)
-        ? []
-        : [`they were answered ${statuses.join(', ')} instead of 400`],
-      'refused with 400',
-    );
+    return judgeRefusals(statuses, (status) => status === 400);
   },
 };
 

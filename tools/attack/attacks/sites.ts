@@ -1,24 +1,14 @@
 /** Attacks by another web site: requests as a browser sends them, with the credentials that it adds. */
+import { BROWSER, FOREIGN } from '../../../test/support/attacks/foreign-requests.ts';
 import { type Attack, judge, safe, vulnerable } from '../attack.ts';
 import { basic } from '../target/http.ts';
 
-/** What browsers add to a request that another site causes. */
-const FOREIGN: readonly Record<string, string>[] = [
-  { origin: 'https://evil.example' },
-  { origin: 'null' },
-  { 'sec-fetch-site': 'cross-site' },
-  { 'sec-fetch-site': 'same-site' },
-];
 /** Without effect even where they are accepted: no execution has this id. */
 const UNSAFE = [
   ['DELETE', 'execution/999999999999'],
   ['POST', 'execution'],
   ['POST', '/logout'],
 ] as const;
-const BROWSER = {
-  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0',
-  'accept-language': 'en-GB,en;q=0.9',
-};
 
 const crossSiteRequest: Attack = {
   id: 'cross-site-request',

@@ -23,7 +23,6 @@ const RESOURCES: ServiceDescription['resources'] = {
   cores: { min: 0.1, max: null },
 };
 
-/** The port of a web application. */
 export const WEB_PORT: ServiceDescription['ports'][number] = {
   name: 'web',
   port_number: 8080,
@@ -72,7 +71,6 @@ export async function submit(
   return submittedIn(reply);
 }
 
-/** The id of the execution that an answer has. */
 export const submittedIn = ({ text }: Reply): number =>
   (JSON.parse(text) as { execution_id: number }).execution_id;
 

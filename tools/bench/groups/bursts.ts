@@ -24,7 +24,6 @@ export interface BurstLoad {
   executionId: number;
 }
 
-/** Requests of one burst. */
 const BURST = 500;
 const SUBMISSIONS = 1_000;
 /** 1,000 submissions by these take about a minute. */
@@ -72,13 +71,9 @@ async function beside(deployment: Deployment): Promise<Measurement[]> {
   const among = await runLoad(submissions).finally(() => measuring.abort());
   process.kill(bursts.pid, 'SIGTERM');
   console.error(await resultOf(bursts, MAX_END_MS));
+  const name = `POST execution, p99, while another user requests ${BURST} changes at a moment, again and again`;
   return [
-    atMost(
-      `POST execution, p99, while another user requests ${BURST} changes at a moment, again and again`,
-      'ms',
-      { figure: among.p99Ms, limit: alone.p99Ms },
-      2,
-    ),
+    atMost(name, 'ms', { figure: among.p99Ms, limit: alone.p99Ms }, 2),
     bounded(`times that a host with a lease of ${LOST_AFTER_S} s was lost meanwhile`, '', await losses, 0),
   ];
 }

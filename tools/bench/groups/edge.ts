@@ -44,13 +44,9 @@ export async function measureEdge(): Promise<Measurement[]> {
   const post = deployment.submissions(0);
   const read = select(distantUrl, id);
   const reads = await byTurns(ROUNDS, [await warm(64, get), await warm(64, read)]);
+  const name = 'GET of 64 clients, at 40 ms (limit: the same read of the server)';
   return [
-    atLeast(
-      'GET of 64 clients, at 40 ms (limit: the same read of the server)',
-      '/s',
-      reads('perSecond'),
-      0.6,
-    ),
+    atLeast(name, '/s', reads('perSecond'), 0.6),
     floored('POST of 64 clients, at 40 ms', '/s', await rate(64, post), POSTS_PER_S),
     floored('POST of 256 clients, at 40 ms', '/s', await rate(256, post), 1_500),
     bounded('heap of the isolates afterwards', 'MB', Math.max(...(await heapsMb(inspector)).values()), 128),

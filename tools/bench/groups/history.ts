@@ -2,14 +2,14 @@
  * Measures the list of executions, and a history of a million: filters, pages and counts, a start, a backup,
  * and what it costs to remove it.
  */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { startProgram } from '../../../test/support/hosts/process.ts';
 import { eventually } from '../../../test/support/tools/eventually.ts';
+import { scratchFolder } from '../../../test/support/tools/folder.ts';
 import { Deployment, ROOM } from '../deployment.ts';
 import { atMost, bounded, floored, type Measurement, median } from '../figure.ts';
 import { addHistory, FIRST_MS } from '../history-rows.ts';
@@ -56,7 +56,7 @@ class Place {
 
   /** With `count` ended executions. */
   static async make(count: number): Promise<Place> {
-    const place = new Place(await mkdtemp(join(tmpdir(), 'berth-bench-history-')));
+    const place = new Place(await scratchFolder('berth-bench-history-'));
     await (await place.start(0)).stop();
     await addHistory(place.url, count);
     return place;
@@ -146,14 +146,10 @@ async function measureBackup(deployment: Deployment, { folder }: Place): Promise
   });
   const alone = await visitsFor(deployment, () => pause(backupMs));
   await rm(copy);
+  const both = { figure: meanwhile, limit: alone };
   return [
     bounded('a backup of it while in use', 's', backupMs / 1_000, 60),
-    bounded(
-      '20 of all during the backup, p99 (limit: without)',
-      'ms',
-      { figure: meanwhile, limit: alone },
-      100,
-    ),
+    bounded('20 of all during the backup, p99 (limit: without)', 'ms', both, 100),
   ];
 }
 

@@ -34,10 +34,9 @@ beforeAll(async () => {
   for (const address of [`${GATEWAY}/24`, '169.254.169.1/24'])
     await system('ip', 'address', 'add', address, 'dev', 'cloud0');
   await system('ip', 'link', 'set', 'cloud0', 'up');
-  for (const address of [ELSEWHERE, METADATA])
-    await cloud.run('ip', 'address', 'add', `${address}/24`, 'dev', 'eth0');
-  await cloud.run('ip', 'link', 'set', 'eth0', 'up');
-  await cloud.run('ip', 'route', 'add', 'default', 'via', GATEWAY);
+  for (const address of [ELSEWHERE, METADATA]) await cloud.run(`ip address add ${address}/24 dev eth0`);
+  await cloud.run('ip link set eth0 up');
+  await cloud.run(`ip route add default via ${GATEWAY}`);
   server = startCommand([...cloud.onNetwork, process.execPath, '-e', PAGE]);
   await server.waitFor(/listens/);
 });

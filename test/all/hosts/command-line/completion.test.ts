@@ -6,11 +6,12 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { ApiClient } from '../../../support/clients/api-client.ts';
 import { adminLine } from '../../../support/clients/command-line.ts';
+import { onTerminal } from '../../../support/clients/commands/process.ts';
 import { application, service } from '../../../support/fixtures/descriptions.ts';
 import { onHosts, type Setup } from '../../../support/hosts/hosts.ts';
 import { programPath } from '../../../support/hosts/process.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
-import { ensureShells, type Shell, ShellTerminal } from '../../../support/tools/shells.ts';
+import { ensureShells, type Shell } from '../../../support/tools/shells.ts';
 import { NODE_COMPILE_CACHE } from '../../../support/tools/tool.ts';
 
 const INSTALL_MS = 300_000;
@@ -45,17 +46,18 @@ onHosts(setups, (host) => {
 
   /** Types each line, and resolves to what `berth` was then called with. */
   const typed = async (start: string, ...lines: string[]): Promise<string[]> => {
-    const terminal = new ShellTerminal(`cd '${home}'; exec ${start}`, env);
+    const terminal = onTerminal(`cd '${home}'; exec ${start}`, { ...env, TERM: 'dumb' });
     const calls = async () => (await readFile(join(home, 'called'), 'utf8').catch(() => '')).split('\n');
     try {
-      await eventually(async () => terminal.shown.includes('ready> '), COMPLETED_MS);
+      await eventually(async () => terminal.out().includes('ready> '), COMPLETED_MS);
       for (const [n, line] of lines.entries()) {
         terminal.type(`${line}\r`);
         await eventually(async () => (await calls()).length > n + 1, COMPLETED_MS);
       }
       return (await calls()).slice(0, -1).map((call) => call.trim());
     } finally {
-      await terminal.close();
+      terminal.signal('SIGTERM');
+      await terminal.ended;
       await rm(join(home, 'called'), { force: true });
     }
   };

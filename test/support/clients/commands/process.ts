@@ -43,15 +43,18 @@ export function startProcess(
   size?: WindowSize,
 ): Command {
   if (size) {
-    const command = `stty columns ${size.columns} rows ${size.rows}; exec ${quoted(words)}`;
-    return watched(
-      spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env, stdio: 'pipe' }),
-    );
+    return onTerminal(`stty columns ${size.columns} rows ${size.rows}; exec ${quoted(words)}`, env);
   }
   const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: 'pipe' });
   child.stdin.on('error', () => {}).end(input);
   return watched(child);
 }
+
+/** Runs a command of a shell on a terminal. */
+export const onTerminal = (command: string, env: NodeJS.ProcessEnv): Command =>
+  watched(
+    spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env, stdio: 'pipe' }),
+  );
 
 /** Runs `berth` in a line of bash, followed by `rest`. The exit code is that of `berth`. */
 export function piped(words: readonly string[], env: NodeJS.ProcessEnv, rest: string): Command['ended'] {

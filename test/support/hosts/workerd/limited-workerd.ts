@@ -24,7 +24,6 @@ const { default: WORKERD } = createRequire(import.meta.url)('workerd') as { defa
 export interface LimitedWorkerd {
   /** Base URL of the first isolate. Changes with each start, unless `keepPorts` is set. */
   url(): string;
-  /** Base URL of each isolate. */
   urls(): readonly string[];
   program(): Program;
   residentMb(): Promise<number>;

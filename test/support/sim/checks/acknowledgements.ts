@@ -7,6 +7,7 @@
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
+import { Check } from './check.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
 /**
@@ -31,9 +32,7 @@ interface Submitted {
   deletionAcknowledged: boolean;
 }
 
-export class AcknowledgementCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class AcknowledgementCheck extends Check {
   readonly #retention: Retention;
   /** Executions of submissions with an idempotency key, by their names, which are unique. */
   readonly #made = new Map<string, number>();
@@ -43,8 +42,7 @@ export class AcknowledgementCheck {
   readonly #submitted = new Map<number, Submitted>();
 
   constructor(world: World, ledger: Ledger, retention: Retention) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#retention = retention;
   }
 
@@ -53,11 +51,11 @@ export class AcknowledgementCheck {
   }
 
   submitted(id: number, user: number): void {
-    this.#world.count('answer: submitted');
-    const row = this.#ledger.executions.get(id);
+    this.world.count('answer: submitted');
+    const row = this.ledger.executions.get(id);
     if (row?.user_id !== user)
-      this.#world.violate(`the submission of execution ${id} is acknowledged but not committed`);
-    if (this.#submitted.has(id)) this.#world.violate(`the execution id ${id} is assigned twice`);
+      this.violate(`the submission of execution ${id} is acknowledged but not committed`);
+    if (this.#submitted.has(id)) this.violate(`the execution id ${id} is assigned twice`);
     this.#submitted.set(id, {
       ...{ user, acknowledgedStatus: undefined, generations: undefined },
       ...{ deletionRequested: false, deletionAcknowledged: false },
@@ -66,26 +64,24 @@ export class AcknowledgementCheck {
 
   /** A submission with a key was answered, the first or a repeat of it. */
   submittedOnce(id: number, user: number, name: string, isRepeat: boolean): void {
-    if (isRepeat) this.#world.count('answer: repeated');
+    if (isRepeat) this.world.count('answer: repeated');
     const made = this.#made.get(name);
     if (made !== id && !this.#mayForgetKeys)
-      this.#world.violate(`the submission ${name} is answered ${id}, but has made execution ${made}`);
+      this.violate(`the submission ${name} is answered ${id}, but has made execution ${made}`);
     // What a repeat names may be gone.
-    if (!isRepeat || (this.#ledger.executions.has(id) && !this.#submitted.has(id))) this.submitted(id, user);
+    if (!isRepeat || (this.ledger.executions.has(id) && !this.#submitted.has(id))) this.submitted(id, user);
   }
 
   terminated(id: number): void {
-    this.#world.count('answer: terminated');
+    this.world.count('answer: terminated');
     const submitted = this.#submitted.get(id);
     if (!submitted || submitted.acknowledgedStatus !== undefined) return;
-    const row = this.#ledger.executions.get(id);
+    const row = this.ledger.executions.get(id);
     if (row && row.status !== 'cleaning up' && !isEnded(row))
-      this.#world.violate(
-        `the termination of execution ${id} is acknowledged, but its status is ${row.status}`,
-      );
+      this.violate(`the termination of execution ${id} is acknowledged, but its status is ${row.status}`);
     const ending = row && !isEnded(row) ? JSON.parse(String(row.ending)).status : row?.status;
     submitted.acknowledgedStatus = ending === undefined ? null : String(ending);
-    submitted.generations = generationsOf(this.#ledger.servicesOf(id));
+    submitted.generations = generationsOf(this.ledger.servicesOf(id));
   }
 
   deletionRequested(id: number): void {
@@ -95,12 +91,12 @@ export class AcknowledgementCheck {
   }
 
   deleted(id: number): void {
-    this.#world.count('answer: deleted');
+    this.world.count('answer: deleted');
     const submitted = this.#submitted.get(id);
     if (submitted) submitted.deletionAcknowledged = true;
-    const row = this.#ledger.executions.get(id);
+    const row = this.ledger.executions.get(id);
     if (row && row.deleted !== 1)
-      this.#world.violate(`the deletion of execution ${id} is acknowledged but not committed`);
+      this.violate(`the deletion of execution ${id} is acknowledged but not committed`);
     this.terminated(id);
   }
 
@@ -114,20 +110,20 @@ export class AcknowledgementCheck {
     const name = String(row.name);
     const made = this.#made.get(name) ?? id;
     if (made !== id && !this.#mayForgetKeys)
-      this.#world.violate(`the submission ${name} has made the executions ${made} and ${id}`);
+      this.violate(`the submission ${name} has made the executions ${made} and ${id}`);
     this.#made.set(name, id);
   }
 
   /** Checks a deletion that no user has requested. The ledger must not contain the change yet. */
   checkDeletion({ table, id, row }: Change): void {
     if (table !== 'executions' || row?.deleted !== 1 || this.#deletions.has(id)) return;
-    const before = this.#ledger.executions.get(id);
+    const before = this.ledger.executions.get(id);
     if (before?.deleted === 1) return;
-    this.#world.count('execution: removed after its time');
+    this.world.count('execution: removed after its time');
     const { keepMs, aheadMs } = this.#retention;
-    const isDue = keepMs !== null && Number(row.time_end_ms) + keepMs <= this.#world.nowMs + aheadMs();
+    const isDue = keepMs !== null && Number(row.time_end_ms) + keepMs <= this.world.nowMs + aheadMs();
     if (!isEnded(before) || !isDue)
-      this.#world.violate(`execution ${id}, ${before?.status}, is removed before its time`);
+      this.violate(`execution ${id}, ${before?.status}, is removed before its time`);
     this.deletionRequested(id);
   }
 
@@ -135,27 +131,22 @@ export class AcknowledgementCheck {
   check(touched: Iterable<number>): void {
     for (const id of touched) {
       const submitted = this.#submitted.get(id);
-      const row = this.#ledger.executions.get(id);
+      const row = this.ledger.executions.get(id);
       if (!submitted) continue;
-      if (!row && !submitted.deletionRequested) this.#world.violate(`execution ${id} is lost`);
-      if (!row || submitted.acknowledgedStatus === undefined) continue;
+      if (!row && !submitted.deletionRequested) this.violate(`execution ${id} is lost`);
+      const { acknowledgedStatus } = submitted;
+      if (!row || acknowledgedStatus === undefined) continue;
       if (row.status !== 'cleaning up' && !isEnded(row))
-        this.#world.violate(
-          `the termination of execution ${id} was acknowledged, but its status is ${row.status}`,
-        );
-      if (
-        isEnded(row) &&
-        submitted.acknowledgedStatus !== null &&
-        row.status !== submitted.acknowledgedStatus
-      )
-        this.#world.violate(
-          `the end of execution ${id} was acknowledged as ${submitted.acknowledgedStatus}, but became ${row.status}`,
+        this.violate(`the termination of execution ${id} was acknowledged, but its status is ${row.status}`);
+      if (isEnded(row) && acknowledgedStatus !== null && row.status !== acknowledgedStatus)
+        this.violate(
+          `the end of execution ${id} was acknowledged as ${acknowledgedStatus}, but became ${row.status}`,
         );
       // A hostile agent may claim that a container has already ended of which it was given no start.
-      const active = this.#ledger.servicesOf(id).filter(({ status }) => status !== 'inactive');
+      const active = this.ledger.servicesOf(id).filter(({ status }) => status !== 'inactive');
       for (const [service, generation] of generationsOf(active))
         if (generation > (submitted.generations?.get(service) ?? 0))
-          this.#world.violate(
+          this.violate(
             `service ${service} is started after the termination of execution ${id} was acknowledged`,
           );
     }
@@ -164,7 +155,7 @@ export class AcknowledgementCheck {
   /** Problems that remain after settling: an execution is lost, or is still there after its deletion. */
   unsettled(): string[] {
     return [...this.#submitted].flatMap(([id, { deletionRequested, deletionAcknowledged }]) => {
-      const row = this.#ledger.executions.get(id);
+      const row = this.ledger.executions.get(id);
       if (!row && !deletionRequested) return [`execution ${id} is lost`];
       return row && deletionAcknowledged
         ? [`execution ${id} was deleted but still exists as ${row.status}`]

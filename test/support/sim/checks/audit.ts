@@ -3,18 +3,10 @@
  * (C265).
  */
 import type { Change } from '../world/store.ts';
-import type { World } from '../world/time.ts';
-import type { Ledger } from './ledger.ts';
+import { Check } from './check.ts';
 
-export class AuditCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class AuditCheck extends Check {
   readonly #deleted = new Set<number>();
-
-  constructor(world: World, ledger: Ledger) {
-    this.#world = world;
-    this.#ledger = ledger;
-  }
 
   /** Checks the changes of a commit. The ledger must not contain them yet. */
   check(changes: readonly Change[]): void {
@@ -23,26 +15,23 @@ export class AuditCheck {
         table === 'audit' && row?.action === action ? [Number(row.target_id)] : [],
       );
     const made = changes.flatMap(({ table, id, row }) =>
-      table === 'executions' && row && !this.#ledger.executions.has(id) ? [id] : [],
+      table === 'executions' && row && !this.ledger.executions.has(id) ? [id] : [],
     );
     const audited = targets('submit-execution');
     // A row may change again in the commit that makes it.
     for (const id of new Set(made))
       if (audited.filter((one) => one === id).length !== 1)
-        this.#world.violate(`execution ${id} is made with ${audited.length} entries in the audit log`);
+        this.violate(`execution ${id} is made with ${audited.length} entries in the audit log`);
     for (const id of audited)
-      if (!made.includes(id))
-        this.#world.violate(`the audit log has the submission of ${id}, which is not made`);
+      if (!made.includes(id)) this.violate(`the audit log has the submission of ${id}, which is not made`);
     for (const id of targets('delete-execution')) this.#checkDeletion(id, changes);
   }
 
   /** A deletion was answered. */
   deleted(id: number): void {
-    this.#world.count('audit: deletion');
+    this.world.count('audit: deletion');
     if (!this.#deleted.has(id))
-      this.#world.violate(
-        `the deletion of execution ${id} is acknowledged without an entry in the audit log`,
-      );
+      this.violate(`the deletion of execution ${id} is acknowledged without an entry in the audit log`);
   }
 
   #checkDeletion(id: number, changes: readonly Change[]): void {
@@ -51,6 +40,6 @@ export class AuditCheck {
       ({ table, id: changed, row }) =>
         table === 'executions' && changed === id && (!row || row.deleted === 1),
     );
-    if (!isMade) this.#world.violate(`the audit log has the deletion of ${id}, which is not made`);
+    if (!isMade) this.violate(`the audit log has the deletion of ${id}, which is not made`);
   }
 }

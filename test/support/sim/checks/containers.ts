@@ -5,6 +5,7 @@
 import { healthOf, type SimContainer } from '../machine/container.ts';
 import type { EngineEvents, SimEngine } from '../machine/engine.ts';
 import type { World } from '../world/time.ts';
+import { Check } from './check.ts';
 import { isLive, type Ledger } from './ledger.ts';
 
 /** A start that an engine carried out. */
@@ -13,12 +14,10 @@ export interface Start {
   machine: string;
 }
 
-export class ContainerCheck implements EngineEvents {
+export class ContainerCheck extends Check implements EngineEvents {
   /** Every container that ever ran, by `service.generation`. */
   readonly started = new Map<string, Start>();
   engines: readonly SimEngine[] = [];
-  readonly #world: World;
-  readonly #ledger: Ledger;
   /** True if the documents allow this container to run beside a later start. */
   readonly #mayRunTwice: (machine: string, container: SimContainer) => boolean;
   /** True if two agents may act on the machine. Neither has the marks of the other (P90). */
@@ -30,8 +29,7 @@ export class ContainerCheck implements EngineEvents {
     mayRunTwice: (machine: string, container: SimContainer) => boolean,
     hasTwoAgents: (machine: string) => boolean,
   ) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#mayRunTwice = mayRunTwice;
     this.#hasTwoAgents = hasTwoAgents;
   }
@@ -40,12 +38,12 @@ export class ContainerCheck implements EngineEvents {
     const { key } = container;
     if (!key) return;
     const name = `${key.service}.${key.generation}`;
-    this.#world.note(`${engine.machine} starts ${container.id} of ${name}`);
+    this.world.note(`${engine.machine} starts ${container.id} of ${name}`);
     const earlier = this.started.get(name);
     if (earlier && this.#hasTwoAgents(engine.machine))
-      this.#world.count('container: starts twice as documented');
+      this.world.count('container: starts twice as documented');
     else if (earlier)
-      this.#world.violate(
+      this.violate(
         `${name} is started as ${container.id}, but was started as ${earlier.container.id} before`,
       );
     this.started.set(name, { container, machine: engine.machine });
@@ -58,14 +56,12 @@ export class ContainerCheck implements EngineEvents {
     const [older, newer] =
       Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
     const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
-    if (this.#mayRunTwice(machine, older)) this.#world.count('container: runs twice as documented');
-    else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id} at once`);
+    if (this.#mayRunTwice(machine, older)) this.world.count('container: runs twice as documented');
+    else this.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id} at once`);
   }
 
   foreignCall(engine: SimEngine, id: string, call: string): void {
-    this.#world.violate(
-      `the agent on ${engine.machine} calls ${call} for ${id}, which does not belong to Berth`,
-    );
+    this.violate(`the agent on ${engine.machine} calls ${call} for ${id}, which does not belong to Berth`);
   }
 
   /**
@@ -75,14 +71,14 @@ export class ContainerCheck implements EngineEvents {
   unsettled(): string[] {
     const wanted = new Map<string, string>();
     const problems: string[] = [];
-    for (const service of this.#ledger.services.values()) {
+    for (const service of this.ledger.services.values()) {
       if (service.status === 'starting' || service.status === 'terminating')
         problems.push(`service ${service.id} is ${service.status}`);
       if (isLive(service)) wanted.set(`${service.id}.${service.generation}`, String(service.backend_id));
     }
     for (const container of this.#ours()) {
       const { key, id, state } = container;
-      const health = healthOf(container, this.#world.nowMs)?.state;
+      const health = healthOf(container, this.world.nowMs)?.state;
       const name = `${key?.service}.${key?.generation}`;
       if (!wanted.has(name))
         problems.push(`container ${id} of ${name} is ${state}, but no service is active`);

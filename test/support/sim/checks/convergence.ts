@@ -101,13 +101,8 @@ export class ConvergenceCheck {
     const quota = ledger.quotas.get(
       Number(ledger.users.get(Number(ledger.executions.get(id)?.user_id))?.quota_id),
     );
-    if (
-      [
-        [quota?.memory, limits],
-        [quota?.cores, cores],
-      ].some(([cap, demand]) => Number(cap) > 0 && Number(demand) > Number(cap))
-    )
-      return false;
+    const isBeyond = (cap: unknown, demand: number) => Number(cap) > 0 && demand > Number(cap);
+    if (isBeyond(quota?.memory, limits) || isBeyond(quota?.cores, cores)) return false;
     return [...ledger.hosts.values()].some(
       (host) =>
         host.removed_ms === null &&

@@ -14,7 +14,6 @@ export interface Demand {
   essential: number;
   monitor: boolean;
   labels: readonly string[];
-  /** Whether its health is checked. */
   isChecked: boolean;
   restart: { attempts: number; windowMs: number; delayMs: number } | null;
 }

@@ -3,6 +3,7 @@ import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { UNREACHABLE } from '../machine/engine.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
+import { Check } from './check.ts';
 import { isEnded, isLive, type Ledger } from './ledger.ts';
 import type { ReportedStarts } from './reported-starts.ts';
 
@@ -19,11 +20,9 @@ const RANKS: Record<string, number> = {
 /** A turn that changes quotas leaves all else to the next one. */
 const STOP_SLACK_MS = 60_000;
 
-export class LifecycleCheck {
+export class LifecycleCheck extends Check {
   /** Services that have been on more than one host. */
   readonly moved = new Set<number>();
-  readonly #world: World;
-  readonly #ledger: Ledger;
 
   readonly #starts: ReportedStarts;
   readonly #removedWithServices = new Set<number>();
@@ -34,43 +33,42 @@ export class LifecycleCheck {
   readonly #unhealthy = new Map<number, number>();
 
   constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#starts = starts;
   }
 
   /** Checks a change. The ledger must not contain the change yet. */
   check({ table, id, row }: Change): void {
-    if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
-    if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
+    if (table === 'executions') this.#execution(id, this.ledger.executions.get(id), row);
+    if (table === 'services') this.#service(id, this.ledger.services.get(id), row);
     if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
-    if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1)
+    if (table === 'hosts' && row?.lost === 0 && this.ledger.hosts.get(id)?.lost === 1)
       this.#reconnecting.add(id);
   }
 
   /** The logs on a removed host are gone. The same commit may contain the last reports of the host. */
   #hostGone(id: number): void {
-    const here = this.#ledger.servicesAt(id);
+    const here = this.ledger.servicesAt(id);
     for (const service of here) this.moved.add(Number(service.id));
     const isLeft = here.some(
       (row) => (row.placed === 1 || row.status !== 'inactive') && !this.#starts.isGone(row),
     );
-    if (isLeft && !this.#ledger.isRemoved(id)) this.#removedWithServices.add(id);
+    if (isLeft && !this.ledger.isRemoved(id)) this.#removedWithServices.add(id);
   }
 
   /** Checks a commit. The ledger must contain all its changes. */
   committed(): void {
     for (const id of this.#removedWithServices) {
-      const host = this.#ledger.hosts.get(id);
+      const host = this.ledger.hosts.get(id);
       if (host?.silent_since_ms === null && host.lost === 0)
-        this.#world.violate(`host ${id} is removed while it is connected and has services`);
+        this.violate(`host ${id} is removed while it is connected and has services`);
     }
     this.#removedWithServices.clear();
     this.#reconnecting.clear();
     for (const [id, sinceMs] of this.#unhealthy)
-      if (this.#ledger.services.get(id)?.status !== 'active') this.#unhealthy.delete(id);
-      else if (this.#world.nowMs - sinceMs > STOP_SLACK_MS)
-        this.#world.violate(`service ${id} is unhealthy and active for ${STOP_SLACK_MS} ms`);
+      if (this.ledger.services.get(id)?.status !== 'active') this.#unhealthy.delete(id);
+      else if (this.world.nowMs - sinceMs > STOP_SLACK_MS)
+        this.violate(`service ${id} is unhealthy and active for ${STOP_SLACK_MS} ms`);
   }
 
   /**
@@ -80,9 +78,9 @@ export class LifecycleCheck {
   #isAbandoned({ id, generation, host_id }: Row): boolean {
     if (host_id === null) return false;
     const isLost =
-      this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#reconnecting.has(Number(host_id));
+      this.ledger.hosts.get(Number(host_id))?.lost === 1 || this.#reconnecting.has(Number(host_id));
     const isLapsed = this.#starts.lapsed.has(`${id}.${generation}`);
-    return isLost || this.#ledger.isRemoved(Number(host_id)) || isLapsed;
+    return isLost || this.ledger.isRemoved(Number(host_id)) || isLapsed;
   }
 
   /** True if the service may be placed again: no container that the coordinator can reach is left of it. */
@@ -93,105 +91,76 @@ export class LifecycleCheck {
   /** True if the execution may return to the queue although none of its starts failed. */
   #mayMove(id: number, { ending }: Row): boolean {
     if (typeof ending === 'string' && JSON.parse(ending).moving) return true;
-    return this.#ledger
+    return this.ledger
       .servicesOf(id)
-      .some(
-        (one) => this.#isAbandoned(one) || this.#ledger.hosts.get(Number(one.host_id))?.schedulable === 0,
-      );
+      .some((one) => this.#isAbandoned(one) || this.ledger.hosts.get(Number(one.host_id))?.schedulable === 0);
   }
 
   #execution(id: number, before: Row | undefined, after: Row | undefined): void {
-    if (!after) this.#purged(id, before);
-    else if (!before)
-      this.#demand(after.status === 'queued' || after.status === 'starting', id, `begins as ${after.status}`);
-    else this.#changed(id, before, after);
-    if (!after) return;
-    this.#demand(
-      isEnded(after) === (after.time_end_ms !== null),
-      id,
-      `is ${after.status} with the end time ${after.time_end_ms}`,
-    );
+    if (!after) {
+      this.#purged(id, before);
+      return;
+    }
+    if (before) this.#changed(id, before, after);
+    else if (after.status !== 'queued' && after.status !== 'starting')
+      this.#violate(id, `begins as ${after.status}`);
+    if (isEnded(after) !== (after.time_end_ms !== null))
+      this.#violate(id, `is ${after.status} with the end time ${after.time_end_ms}`);
     const times = [after.time_submit_ms, after.time_start_ms, after.time_end_ms].filter(
       (one) => one !== null,
     );
-    this.#demand(
-      times.every((one, at) => at === 0 || Number(one) >= Number(times[at - 1])),
-      id,
-      `has times that run backwards: ${times}`,
-    );
-    this.#demand(
-      (after.error_message !== null) === (after.status === 'error'),
-      id,
-      `is ${after.status} with the message ${after.error_message}`,
-    );
-    this.#demand(
-      after.status !== 'running' || after.time_start_ms !== null,
-      id,
-      'is running without a start time',
-    );
-    this.#demand(
-      after.status !== 'queued' || after.time_start_ms === null,
-      id,
-      'is queued with a start time',
-    );
+    if (times.some((one, at) => at > 0 && Number(one) < Number(times[at - 1])))
+      this.#violate(id, `has times that run backwards: ${times}`);
+    if ((after.error_message !== null) !== (after.status === 'error'))
+      this.#violate(id, `is ${after.status} with the message ${after.error_message}`);
+    if (after.status === 'running' && after.time_start_ms === null)
+      this.#violate(id, 'is running without a start time');
+    if (after.status === 'queued' && after.time_start_ms !== null)
+      this.#violate(id, 'is queued with a start time');
   }
 
   #changed(id: number, before: Row, after: Row): void {
     const from = String(before.status);
     const to = String(after.status);
-    this.#world.count(`execution: ${from} to ${to}`);
+    this.world.count(`execution: ${from} to ${to}`);
     const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
     const moves = isBack && this.#mayMove(id, before);
     if (to === 'error' && String(after.error_message).includes('time limit'))
-      this.#world.count('execution: ended by its time limit');
-    if (moves && from === 'running') this.#world.count('execution: moved');
+      this.world.count('execution: ended by its time limit');
+    if (moves && from === 'running') this.world.count('execution: moved');
     const isRetry = from === 'starting' && to === 'queued';
-    this.#demand(
-      isRetry || moves || Number(RANKS[to]) >= Number(RANKS[from]),
-      id,
-      `was ${from} and is ${to}`,
-    );
+    if (!isRetry && !moves && !(Number(RANKS[to]) >= Number(RANKS[from])))
+      this.#violate(id, `was ${from} and is ${to}`);
     for (const what of ['name', 'user_id', 'description', 'time_submit_ms'])
-      this.#demand(before[what] === after[what], id, `has a changed ${what}`);
-    for (const what of ['time_start_ms', 'time_end_ms'])
-      this.#demand(
-        before[what] === null || before[what] === after[what] || (moves && after[what] === null),
-        id,
-        `has a changed ${what}`,
-      );
-    this.#demand(Number(after.deleted) >= Number(before.deleted), id, 'is no longer marked as deleted');
+      if (before[what] !== after[what]) this.#violate(id, `has a changed ${what}`);
+    for (const what of ['time_start_ms', 'time_end_ms']) {
+      const isReset = moves && after[what] === null;
+      if (before[what] !== null && before[what] !== after[what] && !isReset)
+        this.#violate(id, `has a changed ${what}`);
+    }
+    if (Number(after.deleted) < Number(before.deleted)) this.#violate(id, 'is no longer marked as deleted');
     if (!isEnded(before)) return;
     for (const what of ['status', 'error_message', 'ending'])
-      this.#demand(before[what] === after[what], id, `has ended and then changed its ${what}`);
+      if (before[what] !== after[what]) this.#violate(id, `has ended and then changed its ${what}`);
   }
 
   #purged(id: number, before: Row | undefined): void {
-    this.#world.count('execution: purged');
-    this.#demand(
-      before?.deleted === 1 && isEnded(before),
-      id,
-      `is purged as ${before?.status}, with deleted = ${before?.deleted}`,
-    );
-    for (const service of this.#ledger.servicesOf(id)) {
-      this.#demand(
-        service.status === 'inactive',
-        id,
-        `is purged while service ${service.id} is ${service.status}`,
-      );
-      this.#demand(
-        service.generation === 0 ||
-          service.forgotten === 1 ||
-          this.#ledger.isRemoved(Number(service.host_id)),
-        id,
-        `is purged before the log of service ${service.id} is removed`,
-      );
+    this.world.count('execution: purged');
+    if (before?.deleted !== 1 || !isEnded(before))
+      this.#violate(id, `is purged as ${before?.status}, with deleted = ${before?.deleted}`);
+    for (const service of this.ledger.servicesOf(id)) {
+      if (service.status !== 'inactive')
+        this.#violate(id, `is purged while service ${service.id} is ${service.status}`);
+      const hasLog = service.generation !== 0 && service.forgotten !== 1;
+      if (hasLog && !this.ledger.isRemoved(Number(service.host_id)))
+        this.#violate(id, `is purged before the log of service ${service.id} is removed`);
     }
   }
 
   #service(id: number, before: Row | undefined, after: Row | undefined): void {
     if (!after) return;
     if (!before) {
-      if (Number(after.generation) > 0) this.#world.count('service: first start');
+      if (Number(after.generation) > 0) this.world.count('service: first start');
       return;
     }
     const grown = Number(after.generation) - Number(before.generation);
@@ -199,29 +168,29 @@ export class LifecycleCheck {
     const execution = Number(after.execution_id);
     // The same commit may contain a hello with a later start (C102), and the next start.
     const follows = grown === 1 || Number(after.generation) === this.#starts.latestListed(id) + 1;
-    this.#demand(
-      grown === 0 || (grown > 0 && follows),
-      execution,
-      `${what} went from generation ${before.generation} to ${after.generation}`,
-    );
+    if (grown !== 0 && !(grown > 0 && follows))
+      this.#violate(execution, `${what} went from generation ${before.generation} to ${after.generation}`);
     if (grown > 0) {
-      this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
-      this.#demand(this.#mayLeave(before), execution, `${what} is restarted while it is ${before.status}`);
+      this.world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
+      if (!this.#mayLeave(before))
+        this.#violate(execution, `${what} is restarted while it is ${before.status}`);
     }
     if (grown === 0) this.#end(execution, what, before, after);
     const becomesActive = after.status === 'active' && (before.status !== 'active' || grown > 0);
-    if (becomesActive && this.#ledger.demandOf(after).isChecked) {
-      this.#world.count('service: active once it is healthy');
-      this.#demand(this.#starts.hadHealth(after, 'healthy'), execution, `${what} is active and not healthy`);
+    if (becomesActive && this.ledger.demandOf(after).isChecked) {
+      this.world.count('service: active once it is healthy');
+      if (!this.#starts.hadHealth(after, 'healthy'))
+        this.#violate(execution, `${what} is active and not healthy`);
     }
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
-      this.#world.count('service: moved to another host');
+      this.world.count('service: moved to another host');
       this.moved.add(id);
     }
-    this.#demand(!moved || this.#mayLeave(before), execution, `${what} moves while it is ${before.status}`);
+    if (moved && !this.#mayLeave(before))
+      this.#violate(execution, `${what} moves while it is ${before.status}`);
     if (before.placed === 1 && after.placed === 0 && after.status === 'terminating')
-      this.#world.count('service: releases its capacity');
+      this.world.count('service: releases its capacity');
   }
 
   /** Checks the end of a start, if there is one: an exit or a failure. */
@@ -232,39 +201,24 @@ export class LifecycleCheck {
     const isStopped = before.status === 'terminating';
     // What was to stop anyway may be reported as ended: a sync without it takes the agent's mark away. A
     // report of bad health that was sent before still counts.
-    this.#demand(
-      isStopped || exit?.unhealthy !== undefined || !this.#starts.isGivenUp(after),
-      execution,
-      `${what} counts as ended although its agent gave it up without contact`,
-    );
-    this.#demand(
-      !String(after.failure).includes(UNREACHABLE),
-      execution,
-      `${what} failed because the engine did not answer`,
-    );
+    if (!isStopped && exit?.unhealthy === undefined && this.#starts.isGivenUp(after))
+      this.#violate(execution, `${what} counts as ended although its agent gave it up without contact`);
+    if (String(after.failure).includes(UNREACHABLE))
+      this.#violate(execution, `${what} failed because the engine did not answer`);
     if (exit?.unhealthy !== undefined) {
-      this.#world.count('service: died of its health');
-      if (after.status === 'active') this.#unhealthy.set(Number(after.id), this.#world.nowMs);
-      this.#demand(
-        !isStopped && this.#starts.hadHealth(before, 'unhealthy'),
-        execution,
-        `${what} counts as unhealthy although nobody reported that`,
-      );
+      this.world.count('service: died of its health');
+      if (after.status === 'active') this.#unhealthy.set(Number(after.id), this.world.nowMs);
+      if (isStopped || !this.#starts.hadHealth(before, 'unhealthy'))
+        this.#violate(execution, `${what} counts as unhealthy although nobody reported that`);
       return;
     }
-    this.#demand(
-      exit?.code !== null || this.#starts.mayBeGone(before),
-      execution,
-      `${what} counts as vanished although nobody reported that`,
-    );
-    this.#demand(
-      !isStopped || (before.placed === 1 && after.failure === null),
-      execution,
-      `${what} had to stop, and counts as failed or ended`,
-    );
+    if (exit?.code === null && !this.#starts.mayBeGone(before))
+      this.#violate(execution, `${what} counts as vanished although nobody reported that`);
+    if (isStopped && (before.placed !== 1 || after.failure !== null))
+      this.#violate(execution, `${what} had to stop, and counts as failed or ended`);
   }
 
-  #demand(holds: boolean, execution: number, otherwise: string): void {
-    if (!holds) this.#world.violate(`execution ${execution} ${otherwise}`);
+  #violate(execution: number, how: string): void {
+    this.violate(`execution ${execution} ${how}`);
   }
 }

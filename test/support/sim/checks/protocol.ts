@@ -15,6 +15,7 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
+import { Check } from './check.ts';
 import type { HostContactCheck } from './hosts/host-contact.ts';
 import { LeaseCheck } from './hosts/leases.ts';
 import { isLive, type Ledger } from './ledger.ts';
@@ -41,30 +42,21 @@ export interface ProtocolCheckOptions {
   streams(): StreamCheck | undefined;
 }
 
-export class ProtocolCheck implements Tap {
-  readonly #world: World;
-  readonly #ledger: Ledger;
-  readonly #starts: ReportedStarts;
+export class ProtocolCheck extends Check implements Tap {
   readonly #states = new WeakMap<Link, LinkState>();
   /** Keys whose start each agent process has reported as failed. */
   readonly #failedIn = new WeakMap<Process, Set<string>>();
   readonly #leases: LeaseCheck;
-  readonly #contact: HostContactCheck;
-  readonly #hasContainer: ProtocolCheckOptions['hasContainer'];
-  readonly #streams: ProtocolCheckOptions['streams'];
+  readonly #options: ProtocolCheckOptions;
 
-  constructor({ world, ledger, starts, contact, hasContainer, streams }: ProtocolCheckOptions) {
-    this.#world = world;
-    this.#ledger = ledger;
-    this.#starts = starts;
-    this.#contact = contact;
-    this.#hasContainer = hasContainer;
-    this.#streams = streams;
-    this.#leases = new LeaseCheck(world, ledger);
+  constructor(options: ProtocolCheckOptions) {
+    super(options.world, options.ledger);
+    this.#options = options;
+    this.#leases = new LeaseCheck(options.world, options.ledger);
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
-    if (this.#streams()?.passes(link, direction, frame)) return;
+    if (this.#options.streams()?.passes(link, direction, frame)) return;
     const state = this.#stateOf(link);
     if (typeof frame !== 'string') this.#chunk(link, state, frame);
     else if (direction === 'up') this.#sentUp(link, state, JSON.parse(frame) as Up);
@@ -78,23 +70,23 @@ export class ProtocolCheck implements Tap {
     const message = validMessage(frame);
     if (message?.type === 'hello') {
       this.#leases.greeted(link, message.leaseMs !== undefined);
-      this.#starts.greeted(link.hostId, message.inventory, this.#ledger.servicesAt(link.hostId));
-      if (message.leaseMs === undefined) this.#starts.leasesUnknown(link.hostId);
+      this.#options.starts.greeted(link.hostId, message.inventory, this.ledger.servicesAt(link.hostId));
+      if (message.leaseMs === undefined) this.#options.starts.leasesUnknown(link.hostId);
       this.#stateOf(link).listed = new Set(message.inventory.map(keyOf));
     }
     if (message?.type !== 'report') return;
     this.#stateOf(link).reports.push(message);
-    this.#contact.arrived(link, message);
-    this.#starts.arrived(link.hostId, message.observations);
+    this.#options.contact.arrived(link, message);
+    this.#options.starts.arrived(link.hostId, message.observations);
   }
 
   pulsed(link: Link): void {
-    this.#contact.pulsed(link);
+    this.#options.contact.pulsed(link);
   }
 
   falsified(hello: string): void {
     const message = validMessage(hello);
-    if (message?.type === 'hello') this.#starts.listed(message.inventory);
+    if (message?.type === 'hello') this.#options.starts.listed(message.inventory);
   }
 
   /** Checks a committed row of a host. */
@@ -103,41 +95,41 @@ export class ProtocolCheck implements Tap {
   }
 
   #sentUp(link: Link, state: LinkState, message: Up): void {
-    this.#world.count(`up: ${message.type}`);
-    if (!isHeartbeat(message)) this.#world.note(`${link.name} > ${summary(message)}`);
+    this.world.count(`up: ${message.type}`);
+    if (!isHeartbeat(message)) this.world.note(`${link.name} > ${summary(message)}`);
     if (message.type === 'report') for (const one of message.observations) this.#reported(link, one);
     if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
     if (message.type !== 'logs.end') return;
     const stream = state.streams.get(message.stream);
-    if (stream?.ended) this.#world.violate(`${link.name}: stream ${message.stream} ends twice`);
+    if (stream?.ended) this.violate(`${link.name}: stream ${message.stream} ends twice`);
     if (stream) stream.ended = true;
   }
 
   /** A failed start is final within a process: the agent must not begin it again (P5). */
   #reported(link: Link, one: Observation): void {
     this.#observed(one);
-    if (one.state === 'gone' && this.#hasContainer(link.machine, one))
-      this.#world.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
+    if (one.state === 'gone' && this.#options.hasContainer(link.machine, one))
+      this.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
     const key = `${one.service}.${one.generation}`;
     const failed = this.#failedIn.get(link.process) ?? new Set();
     if (one.state === 'failed') this.#failedIn.set(link.process, failed.add(key));
     else if (one.state !== 'gone' && !isStuck(one) && failed.has(key))
-      this.#world.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
+      this.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
   }
 
   #observed(one: Observation): void {
-    this.#world.count(`observed: ${one.state}${isLapsed(one) ? ' after its lease expired' : ''}`);
-    this.#starts.sent(one);
+    this.world.count(`observed: ${one.state}${isLapsed(one) ? ' after its lease expired' : ''}`);
+    this.#options.starts.sent(one);
   }
 
   #sentDown(link: Link, state: LinkState, message: Down): void {
-    this.#world.count(`down: ${message.type}`);
+    this.world.count(`down: ${message.type}`);
     if (message.type !== 'ack' || hasContent(reportOf(state, message.sequence)))
-      this.#world.note(`${link.name} < ${summary(message)}`);
+      this.world.note(`${link.name} < ${summary(message)}`);
     switch (message.type) {
       case 'welcome':
         this.#leases.welcomed(link, message.leaseMs);
-        this.#contact.welcomed(link);
+        this.#options.contact.welcomed(link);
         return;
       case 'sync':
         state.revision = message.revision;
@@ -157,7 +149,7 @@ export class ProtocolCheck implements Tap {
       case 'logs.open':
         state.streams.set(message.stream, { credit: message.credit, ended: false });
         if (message.credit > LOG_WINDOW_BYTES)
-          this.#world.violate(
+          this.violate(
             `${link.name}: a window of ${message.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
           );
         return;
@@ -165,7 +157,7 @@ export class ProtocolCheck implements Tap {
         const stream = state.streams.get(message.stream);
         if (stream) stream.credit += message.bytes;
         if (stream && stream.credit > LOG_WINDOW_BYTES)
-          this.#world.violate(
+          this.violate(
             `${link.name}: a credit of ${stream.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
           );
       }
@@ -173,41 +165,39 @@ export class ProtocolCheck implements Tap {
   }
 
   #chunk(link: Link, state: LinkState, frame: Uint8Array): void {
-    this.#world.count('up: chunk');
+    this.world.count('up: chunk');
     const { stream } = decodeChunk(frame);
     const known = state.streams.get(stream);
     if (!known) {
-      this.#world.violate(`${link.name}: a chunk of an unknown stream`);
+      this.violate(`${link.name}: a chunk of an unknown stream`);
       return;
     }
     known.credit -= frame.byteLength - CHUNK_HEADER_BYTES;
-    if (known.credit < 0) this.#world.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
-    if (known.ended) this.#world.violate(`${link.name}: a chunk after the end of stream ${stream}`);
+    if (known.credit < 0) this.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
+    if (known.ended) this.violate(`${link.name}: a chunk after the end of stream ${stream}`);
   }
 
   #revision(link: Link, state: LinkState, revision: number): void {
     if (state.revision === null || revision !== state.revision + 1)
-      this.#world.violate(`${link.name}: revision ${revision} after ${state.revision}`);
+      this.violate(`${link.name}: revision ${revision} after ${state.revision}`);
     state.revision = revision;
   }
 
-  #committedStart(link: Link, { service, generation }: { service: number; generation: number }): void {
-    const row = this.#ledger.services.get(service);
+  #committedStart(link: Link, { service, generation }: ServiceKey): void {
+    const row = this.ledger.services.get(service);
     // A later coordinator may already have advanced the service.
     const holds =
       row &&
       (Number(row.generation) > generation ||
         (row.generation === generation && (isLive(row) || (link.hasRival && row.status !== 'inactive'))));
     if (!holds && !this.#isStale(link))
-      this.#world.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
+      this.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
   }
 
-  #committedStop(link: Link, { service, generation }: { service: number; generation: number }): void {
-    const row = this.#ledger.services.get(service);
+  #committedStop(link: Link, { service, generation }: ServiceKey): void {
+    const row = this.ledger.services.get(service);
     if (row?.generation === generation && isLive(row) && !this.#isStale(link))
-      this.#world.violate(
-        `${link.name}: the stop of ${service}.${generation} is sent before it is committed`,
-      );
+      this.violate(`${link.name}: the stop of ${service}.${generation} is sent before it is committed`);
   }
 
   /**
@@ -216,42 +206,31 @@ export class ProtocolCheck implements Tap {
    */
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
     const at = state.reports.findIndex((one) => one.sequence === sequence);
-    if (at < 0) this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
+    if (at < 0) this.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
     this.#leases.acknowledged(link);
     for (const report of state.reports.splice(0, at + 1)) this.#reportAcknowledged(link, state, report);
   }
 
   #reportAcknowledged(link: Link, state: LinkState, report: Report): void {
-    this.#contact.acknowledged(link, report);
-    assertAuthorised(this.#world, this.#ledger, link, state.listed, report);
+    this.#options.contact.acknowledged(link, report);
+    assertAuthorised(this.world, this.ledger, link, state.listed, report);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))
-        this.#world.violate(
+        this.violate(
           `${link.name}: ${observation.state} of ${observation.service}.${observation.generation} is acknowledged but not committed`,
         );
     for (const service of report.forgotten) {
-      const row = this.#ledger.services.get(service);
-      const execution = row && this.#ledger.executions.get(Number(row.execution_id));
-      if (
-        row &&
-        execution?.deleted === 1 &&
-        row.host_id === link.hostId &&
-        row.forgotten !== 1 &&
-        row.status === 'inactive'
-      )
-        this.#world.count('forgotten too early');
+      const row = this.ledger.services.get(service);
+      if (row?.host_id !== link.hostId || row.forgotten === 1 || row.status !== 'inactive') continue;
+      if (this.ledger.executions.get(Number(row.execution_id))?.deleted === 1)
+        this.world.count('forgotten too early');
     }
   }
 
   #isCommitted(observation: Observation, host: number): boolean {
-    const row = this.#ledger.services.get(observation.service);
-    if (
-      !row ||
-      row.generation !== observation.generation ||
-      row.host_id !== host ||
-      row.status === 'inactive'
-    )
-      return true;
+    const row = this.ledger.services.get(observation.service);
+    const isCurrent = row?.generation === observation.generation && row.host_id === host;
+    if (!isCurrent || row.status === 'inactive') return true;
     switch (observation.state) {
       case 'running':
         return (
@@ -270,7 +249,7 @@ export class ProtocolCheck implements Tap {
 
   /** A service that is checked may stay as it is until it is healthy. */
   #waitsForHealth(row: Row, { health }: Extract<Observation, { state: 'running' }>): boolean {
-    return this.#ledger.demandOf(row).isChecked && health?.state !== 'healthy';
+    return this.ledger.demandOf(row).isChecked && health?.state !== 'healthy';
   }
 
   #isStale(link: Link): boolean {
@@ -278,11 +257,10 @@ export class ProtocolCheck implements Tap {
   }
 
   #stateOf(link: Link): LinkState {
-    const known = this.#states.get(link);
-    if (known) return known;
-    const fresh: LinkState = { revision: null, reports: [], streams: new Map(), listed: new Set() };
-    this.#states.set(link, fresh);
-    return fresh;
+    const fresh = { revision: null, reports: [], streams: new Map(), listed: new Set<string>() };
+    const state = this.#states.get(link) ?? fresh;
+    this.#states.set(link, state);
+    return state;
   }
 }
 

@@ -4,6 +4,7 @@ import { type Bounds, reserveOf } from '../../../../control-plane/core/model/bou
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
+import { Check } from './check.ts';
 import type { Ledger } from './ledger.ts';
 
 /** How much waits. */
@@ -16,16 +17,13 @@ export interface Waiting {
 /** Most bytes of a description in a simulation. */
 const MAX_DESCRIPTION_BYTES = 2_000;
 
-export class QueueBoundsCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class QueueBoundsCheck extends Check {
   readonly #bounds: Bounds;
   /** Executions that have waited since their submission. Only these were admitted under the bounds. */
   readonly #waiting = new Map<number, Row>();
 
   constructor(world: World, ledger: Ledger, bounds: Bounds) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#bounds = bounds;
   }
 
@@ -33,7 +31,7 @@ export class QueueBoundsCheck {
   check(changes: readonly Change[]): void {
     for (const { table, id, row } of changes) {
       if (table !== 'executions') continue;
-      const isNew = !this.#ledger.executions.has(id);
+      const isNew = !this.ledger.executions.has(id);
       if (row?.status === 'queued' && (isNew || this.#waiting.has(id))) this.#waiting.set(id, row);
       else this.#waiting.delete(id);
     }
@@ -42,7 +40,7 @@ export class QueueBoundsCheck {
   }
 
   waitingOf(user: number): Waiting {
-    const all = [...this.#ledger.executions.values()].filter(({ status }) => status === 'queued');
+    const all = [...this.ledger.executions.values()].filter(({ status }) => status === 'queued');
     const own = all.filter(({ user_id }) => user_id === user);
     const ownBytes = own.reduce((sum, { description_bytes }) => sum + Number(description_bytes), 0);
     return { own: own.length, ownBytes, all: all.length };
@@ -62,21 +60,20 @@ export class QueueBoundsCheck {
       message.startsWith('With this one') && most('ownBytes', MAX_DESCRIPTION_BYTES) > waitingBytesPerUser,
       message.includes('of all users') && most('all') >= waiting,
     ];
-    const isTrue = reached.includes(true);
-    if (!isTrue) this.#world.violate(`a submission of user ${user} is refused without need: ${message}`);
+    if (!reached.includes(true))
+      this.violate(`a submission of user ${user} is refused without need: ${message}`);
   }
 
   #waitingExecutions(): void {
     const { waiting, waitingPerUser } = this.#bounds;
     const limit = waiting + reserveOf(this.#bounds);
-    if (this.#waiting.size > limit)
-      this.#world.violate(`${this.#waiting.size} executions wait, and ${limit} may`);
+    if (this.#waiting.size > limit) this.violate(`${this.#waiting.size} executions wait, and ${limit} may`);
     const counts = new Map<number, number>();
     for (const { user_id } of this.#waiting.values())
       counts.set(Number(user_id), (counts.get(Number(user_id)) ?? 0) + 1);
     for (const [user, count] of counts)
       if (count > waitingPerUser)
-        this.#world.violate(`${count} executions of user ${user} wait, and ${waitingPerUser} may`);
+        this.violate(`${count} executions of user ${user} wait, and ${waitingPerUser} may`);
   }
 
   #placedInstances(changes: readonly Change[]): void {
@@ -84,9 +81,9 @@ export class QueueBoundsCheck {
       changes.flatMap(({ table, id, row }) => (table === 'services' ? [[id, row]] : [])),
     );
     if (changed.size === 0) return;
-    const rows = new Map([...this.#ledger.services, ...changed]);
+    const rows = new Map([...this.ledger.services, ...changed]);
     const placed = [...rows.values()].filter((row) => row?.placed === 1).length;
     if (placed > this.#bounds.placedInstances)
-      this.#world.violate(`${placed} instances are placed, and ${this.#bounds.placedInstances} may be`);
+      this.violate(`${placed} instances are placed, and ${this.#bounds.placedInstances} may be`);
   }
 }

@@ -5,6 +5,7 @@
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
+import { Check } from './check.ts';
 import type { Ledger } from './ledger.ts';
 
 /** Commits of a death and of the next start may be delayed differently. */
@@ -22,9 +23,7 @@ interface Deaths {
   hasDelay: boolean;
 }
 
-export class RestartCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class RestartCheck extends Check {
   readonly #clockJumpsMs: readonly number[];
   readonly #mayMiscount: (sinceMs: number) => boolean;
   readonly #deaths = new Map<number, Deaths>();
@@ -36,8 +35,7 @@ export class RestartCheck {
     clockJumpsMs: readonly number[],
     mayMiscount: (sinceMs: number) => boolean,
   ) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#clockJumpsMs = clockJumpsMs;
     this.#mayMiscount = mayMiscount;
   }
@@ -45,62 +43,57 @@ export class RestartCheck {
   /** Checks a commit. The ledger must not contain its changes yet. */
   check(changes: readonly Change[]): void {
     for (const { table, id, row } of changes)
-      if (table === 'executions' && row?.time_place_ms !== this.#ledger.executions.get(id)?.time_place_ms)
+      if (table === 'executions' && row?.time_place_ms !== this.ledger.executions.get(id)?.time_place_ms)
         this.#placedAnew(id);
     for (const { table, id, row } of changes) if (table === 'services' && row) this.#service(id, row);
   }
 
   /** Deaths of an earlier placement do not count. */
   #placedAnew(execution: number): void {
-    for (const { id } of this.#ledger.servicesOf(execution)) this.#deaths.delete(Number(id));
+    for (const { id } of this.ledger.servicesOf(execution)) this.#deaths.delete(Number(id));
   }
 
   #service(id: number, row: Row): void {
-    const before = this.#ledger.services.get(id);
-    if (!before || !this.#ledger.demandOf(row).restart) return;
+    const before = this.ledger.services.get(id);
+    if (!before || !this.ledger.demandOf(row).restart) return;
     if (Number(row.generation) > Number(before.generation)) this.#restarted(id, before);
     else if (endOf(before) === null && endOf(row) !== null && before.status !== 'terminating')
       this.#died(id, row);
   }
 
   #died(id: number, row: Row): void {
-    const { restart, essential } = this.#ledger.demandOf(row);
+    const { restart, essential } = this.ledger.demandOf(row);
     const generation = Number(row.generation);
     const failure = row.failure === null ? undefined : JSON.parse(String(row.failure));
+    const earlier = this.#deaths.get(id);
     // Not a death while the execution runs; else the whole execution is placed anew, or ends.
     if (failure?.temporary) {
-      const earlier = this.#deaths.get(id);
       if (earlier) this.#deaths.set(id, { ...earlier, generation, isOver: false, hasDelay: false });
       return;
     }
     const [timeMs = 0] = JSON.parse(String(row.deaths_ms)).slice(-1);
-    const earlier = this.#deaths.get(id);
     const sinceMs = (earlier?.committedMs ?? 0) - SLACK_MS;
     const isComparable = earlier && !this.#clockJumpsMs.some((jumpMs) => jumpMs >= sinceMs);
     const timesMs = [...(isComparable ? earlier.timesMs : []), timeMs];
     const counted = timesMs.filter((one) => one > timeMs - (restart?.windowMs ?? 0));
     const isElastic = Number(/\d+$/.exec(String(row.name))?.[0]) >= essential;
     const isOver = !isElastic && counted.length > (restart?.attempts ?? 0);
-    if (isOver) this.#world.count('service: died beyond its restart policy');
-    const committedMs = this.#world.nowMs;
+    if (isOver) this.world.count('service: died beyond its restart policy');
+    const committedMs = this.world.nowMs;
     this.#deaths.set(id, { timesMs, generation, committedMs, isOver, hasDelay: failure === undefined });
   }
 
   #restarted(id: number, before: Row): void {
     const deaths = this.#deaths.get(id);
     if (deaths?.generation !== Number(before.generation)) return;
-    this.#world.count('service: restarted by its policy');
+    this.world.count('service: restarted by its policy');
     const { committedMs, isOver, timesMs, hasDelay } = deaths;
-    if (isOver)
-      this.#world.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
-    const { restart } = this.#ledger.demandOf(before);
-    const waitedMs = this.#world.nowMs - committedMs;
-    if (
-      hasDelay &&
-      !this.#mayMiscount(committedMs - SLACK_MS) &&
-      waitedMs < (restart?.delayMs ?? 0) - SLACK_MS
-    )
-      this.#world.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
+    if (isOver) this.violate(`service ${id} starts again after ${timesMs.length} deaths, beyond its policy`);
+    const { restart } = this.ledger.demandOf(before);
+    const waitedMs = this.world.nowMs - committedMs;
+    const isEarly = waitedMs < (restart?.delayMs ?? 0) - SLACK_MS;
+    if (hasDelay && isEarly && !this.#mayMiscount(committedMs - SLACK_MS))
+      this.violate(`service ${id} starts again ${waitedMs} ms after its death, before its delay`);
   }
 }
 

@@ -6,8 +6,7 @@ import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { Seal } from '../../../../control-plane/operations/secrets/seal.ts';
 import { readStartSecrets } from '../../../../control-plane/operations/secrets/start-secrets.ts';
 import type { Db, Row } from '../../../../control-plane/store/db/db.ts';
-import type { World } from '../world/time.ts';
-import type { Ledger } from './ledger.ts';
+import { Check } from './check.ts';
 
 const NAME = 'PROBED';
 /** User 2 has none of its own. */
@@ -17,19 +16,12 @@ const VALUES = [
 ] as const;
 const MAY_START = ['starting', 'active'];
 
-export class SecretsCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class SecretsCheck extends Check {
   readonly #seal = new Seal([Buffer.alloc(32, 7).toString('base64')]);
-
-  constructor(world: World, ledger: Ledger) {
-    this.#world = world;
-    this.#ledger = ledger;
-  }
 
   /** Requests the secrets of every service as its host and as another, and for the starts beside its own. */
   async check(db: Db): Promise<void> {
-    const { services, hosts } = this.#ledger;
+    const { services, hosts } = this.ledger;
     await this.#store(db);
     for (const service of services.values()) {
       const [own, generation] = [Number(service.host_id), Number(service.generation)];
@@ -40,13 +32,8 @@ export class SecretsCheck {
     await db.query('DELETE FROM user_secrets');
     const placed = [...services.values()].find((service) => MAY_START.includes(String(service.status)));
     if (!placed) return;
-    const { outcome, isFinal } = await this.#request(
-      db,
-      placed,
-      Number(placed.host_id),
-      Number(placed.generation),
-    );
-    if (!isFinal) this.#world.violate(`the start of service ${placed.id} has a removed secret: ${outcome}`);
+    const { outcome, isFinal } = await this.#request(db, placed);
+    if (!isFinal) this.violate(`the start of service ${placed.id} has a removed secret: ${outcome}`);
   }
 
   async #probe(db: Db, service: Row, hostId: number, generation: number): Promise<void> {
@@ -54,12 +41,12 @@ export class SecretsCheck {
       service.host_id === hostId &&
       service.generation === generation &&
       MAY_START.includes(String(service.status));
-    const userId = this.#ledger.executions.get(Number(service.execution_id))?.user_id;
+    const userId = this.ledger.executions.get(Number(service.execution_id))?.user_id;
     const { value } = VALUES.find((one) => one.userId === userId) ?? VALUES[1];
     const { outcome } = await this.#request(db, service, hostId, generation);
-    this.#world.count(isPlaced ? 'secrets: given' : 'secrets: refused');
+    this.world.count(isPlaced ? 'secrets: given' : 'secrets: refused');
     if (outcome !== (isPlaced ? value : 'not-found'))
-      this.#world.violate(
+      this.violate(
         `host ${hostId} gets "${outcome}" for start ${service.id}.${generation} of user ${userId}, ` +
           `which is ${service.status} as ${service.generation} on host ${service.host_id}`,
       );
@@ -69,8 +56,8 @@ export class SecretsCheck {
   async #request(
     db: Db,
     service: Row,
-    hostId: number,
-    generation: number,
+    hostId = Number(service.host_id),
+    generation = Number(service.generation),
   ): Promise<{ outcome: string; isFinal: boolean }> {
     const context = { db: withReferences(db), seal: this.#seal, deploymentName: 'sim' };
     try {

@@ -19,7 +19,6 @@ export interface TurnWaitsOptions {
   requests: Requests;
   /** The user who requests much. */
   user: KnownActor;
-  /** Ids of executions that wait. */
   waiting: readonly number[];
   /** Submits an execution of another user, and resolves once the answer is there. */
   submit(): Promise<void>;

@@ -1,42 +1,47 @@
 /** Faults of connections, and of the agents at their ends. */
-import { atMachine, DAY_MS, type Fault, HOUR_MS, impairment, jump, SECOND_MS, temporary } from './fault.ts';
+import type { Simulation } from '../simulation.ts';
+import type { Link } from '../world/network.ts';
+import {
+  atMachine,
+  DAY_MS,
+  type Fault,
+  HOUR_MS,
+  impairment,
+  jump,
+  SECOND_MS,
+  set,
+  temporary,
+} from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 import { sendForgeries } from './hostile-agent.ts';
 
-export const connectionFaults = {
-  // Connections
-  'connection cut': ({ world, network }) => {
+/** A fault of a connection. `act` may return false, as a fault does. */
+const atLink =
+  (act: (link: Link, simulation: Simulation) => unknown): Fault =>
+  (simulation) => {
+    const { world, network } = simulation;
     if (network.links.size === 0) return false;
-    world.pick([...network.links]).cut('a fault');
-    return true;
-  },
+    return act(world.pick([...network.links]), simulation) !== false;
+  };
+
+export const connectionFaults = {
+  'connection cut': atLink((link) => link.cut('a fault')),
   'connections cut after a frame': temporary(1, 20 * SECOND_MS, (machine, { world, network }) => {
-    machine.route.framesToCut = world.between(0, 12);
+    const undo = set(machine.route, 'framesToCut', world.between(0, 12), null);
     for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
-    return () => {
-      machine.route.framesToCut = null;
-    };
+    return undo;
   }),
   'connections half-open after a frame': temporary(1, 10 * SECOND_MS, (machine, { world, network }) => {
-    machine.route.framesToHalfOpen = world.between(0, 12);
+    const undo = set(machine.route, 'framesToHalfOpen', world.between(0, 12), null);
     for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
-    return () => {
-      machine.route.framesToHalfOpen = null;
-    };
+    return undo;
   }),
-  'connection half-open': ({ world, network }) => {
-    if (network.links.size === 0) return false;
-    world.pick([...network.links]).blackhole(world.chance(0.7), world.chance(0.7));
-    return true;
-  },
+  'connection half-open': atLink((link, { world }) => link.blackhole(world.chance(0.7), world.chance(0.7))),
   // The control plane notices the end of a connection when the next one has begun.
-  'connection closes during the next hello': (simulation) => {
-    const { world, network, faults } = simulation;
-    if (network.links.size === 0) return false;
+  'connection closes during the next hello': atLink((link, { world, faults }) => {
     faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
-    world.pick([...network.links]).cut('a fault', world.between(200, 4 * SECOND_MS));
-    return true;
-  },
+    link.cut('a fault', world.between(200, 4 * SECOND_MS));
+  }),
   'network slow': atMachine((machine, { world }) => {
     machine.route.stalledUntilMs = world.nowMs + world.between(1, 50 * SECOND_MS);
   }),
@@ -73,7 +78,6 @@ export const connectionFaults = {
   },
   'second connection of a host': atMachine((machine) => machine.connectAgain()),
 
-  // Agents
   'agent killed': atMachine((machine) => machine.killAgent()),
   'agent killed at a step': atMachine(({ agent }, { world }) => {
     if (agent) agent.crashIn = world.between(0, 60);
@@ -116,10 +120,5 @@ export const connectionFaults = {
     return agent !== undefined;
   },
 
-  'hostile messages from an agent': (simulation) => {
-    const { world, network } = simulation;
-    if (network.links.size === 0) return false;
-    const link = world.pick([...network.links]);
-    return sendForgeries(link, simulation);
-  },
+  'hostile messages from an agent': atLink(sendForgeries),
 } satisfies Partial<Record<FaultName, Fault>>;

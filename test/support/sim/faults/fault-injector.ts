@@ -1,5 +1,6 @@
 /** Causes faults while users act, undoes them, and stops them. Each run has a few kinds of faults. */
 import type { Simulation } from '../simulation.ts';
+import { set } from './fault.ts';
 import { type FaultName, faultNames, type GatewayFaultName, gatewayFaultNames } from './fault-names.ts';
 import { causeFault } from './faults.ts';
 
@@ -8,7 +9,6 @@ export class FaultInjector {
   hasStopped = false;
   readonly #simulation: Simulation;
   readonly #always: readonly FaultName[];
-  /** Functions that undo the effects of faults. */
   readonly #heals = new Set<() => void>();
 
   /** `always` names faults that the run includes besides those that its seed draws. */
@@ -65,11 +65,7 @@ export class FaultInjector {
 
   /** Lets each call of the database take up to `slowMs`. */
   slowDatabase(forMs: number, slowMs = this.#simulation.world.between(10, 3_000)): void {
-    const { store } = this.#simulation;
-    store.slowMs = slowMs;
-    this.undoAfter(forMs, () => {
-      store.slowMs = 0;
-    });
+    this.undoAfter(forMs, set(this.#simulation.store, 'slowMs', slowMs, 0));
   }
 
   /** Undoes the faults that last, and withdraws those that have not happened yet. */

@@ -34,6 +34,14 @@ export const impairment = (
     };
   });
 
+/** Sets a property. Returns a function that gives it its usual value again. */
+export function set<T, Name extends keyof T>(of: T, name: Name, value: T[Name], usual: T[Name]): () => void {
+  of[name] = value;
+  return () => {
+    of[name] = usual;
+  };
+}
+
 export const atMachine =
   (act: (machine: Machine, simulation: Simulation) => void): Fault =>
   (simulation) => {

@@ -2,18 +2,16 @@
 import type { Machine } from '../machine/machine.ts';
 import type { Simulation } from '../simulation.ts';
 import { remote } from '../workload/applications.ts';
-import { atMachine, DAY_MS, type Fault, impairment, SECOND_MS, temporary } from './fault.ts';
+import { atMachine, DAY_MS, type Fault, impairment, SECOND_MS, set, temporary } from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 
 /** Few applications have an image that must be pulled, so the fault submits one. */
 const badPulls = (maxMs: number, pulls: 'stall' | 'fail'): Fault =>
   temporary(1, maxMs, ({ engine }, { users }) => {
     engine.forgetImages();
-    engine.pulls = pulls;
+    const undo = set(engine, 'pulls', pulls, 'normal');
     void users.submit(remote);
-    return () => {
-      engine.pulls = 'normal';
-    };
+    return undo;
   });
 
 /** A fault of one of Berth's containers that exist. */
@@ -29,20 +27,17 @@ const atContainer =
     return true;
   };
 
+const drain = (force: boolean): Fault =>
+  temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
+    administrator.drain(machine, force);
+    return () => administrator.open(machine);
+  });
+
 export const hostFaults = {
-  // Engines
-  'engine slow': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) => {
-    engine.slowMs = world.between(100, 20_000);
-    return () => {
-      engine.slowMs = 0;
-    };
-  }),
-  'engine hangs': impairment(1, 150 * SECOND_MS, ({ engine }) => {
-    engine.hanging = true;
-    return () => {
-      engine.hanging = false;
-    };
-  }),
+  'engine slow': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) =>
+    set(engine, 'slowMs', world.between(100, 20_000), 0),
+  ),
+  'engine hangs': impairment(1, 150 * SECOND_MS, ({ engine }) => set(engine, 'hanging', true, false)),
   'engine restarts': impairment(100, 30 * SECOND_MS, (machine, { world }) => {
     const { engine } = machine;
     engine.stopServing(world.chance(0.5));
@@ -50,12 +45,9 @@ export const hostFaults = {
       if (machine.powered) engine.down = false;
     };
   }),
-  'engine answers 500': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) => {
-    engine.failing = world.pick([0.1, 0.5, 1]);
-    return () => {
-      engine.failing = 0;
-    };
-  }),
+  'engine answers 500': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) =>
+    set(engine, 'failing', world.pick([0.1, 0.5, 1]), 0),
+  ),
   'pulls stall': badPulls(90 * SECOND_MS, 'stall'),
   'pulls fail': badPulls(60 * SECOND_MS, 'fail'),
   'container killed by hand': atContainer((_, { engine }, id) => engine.runtime.killByHand(id)),
@@ -68,14 +60,8 @@ export const hostFaults = {
     const container = engine.containers.get(id);
     if (container) container.script.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);
   }),
-  'disk full': impairment(1, 60 * SECOND_MS, ({ disk }) => {
-    disk.full = true;
-    return () => {
-      disk.full = false;
-    };
-  }),
+  'disk full': impairment(1, 60 * SECOND_MS, ({ disk }) => set(disk, 'full', true, false)),
 
-  // Hosts
   'host reboots': impairment(SECOND_MS, 60 * SECOND_MS, (machine) => {
     machine.powerOff();
     return () => machine.powerOn();
@@ -90,14 +76,8 @@ export const hostFaults = {
     });
     return () => machine.powerOn();
   }),
-  'host drained': temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
-    administrator.drain(machine, false);
-    return () => administrator.open(machine);
-  }),
-  'host drained by force': temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
-    administrator.drain(machine, true);
-    return () => administrator.open(machine);
-  }),
+  'host drained': drain(false),
+  'host drained by force': drain(true),
   'host removed': atMachine((machine, { administrator }) => administrator.remove(machine, false)),
   'lost host removed': temporary(30 * SECOND_MS, 150 * SECOND_MS, (machine, simulation) => {
     const { administrator, world, scheduling } = simulation;

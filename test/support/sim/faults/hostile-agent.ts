@@ -35,7 +35,8 @@ export function sendForgeries(link: Link, simulation: Simulation): boolean {
     world.count(`forged: ${kind}`);
     const falsify = hellos[kind];
     if (!falsify) return false;
-    simulation.network.falsify.set(link.machine, falsify(simulation, link));
+    const change = falsify(simulation, link);
+    simulation.network.falsify.set(link.machine, (hello) => JSON.stringify(change(JSON.parse(hello))));
     link.cut('the agent');
     return true;
   }
@@ -48,7 +49,7 @@ export function sendForgeries(link: Link, simulation: Simulation): boolean {
 }
 
 /** How the next hello of the agent is changed. */
-const hellos: Record<string, (simulation: Simulation, link: Link) => (hello: string) => string> = {
+const hellos: Record<string, (simulation: Simulation, link: Link) => (hello: Hello) => Hello> = {
   [FALSE_IDS]: falseIds,
   [FALSE_OFFER]: falseOffer,
   [FALSE_STARTS]: falseStarts,
@@ -127,13 +128,12 @@ function lie({ id, generation }: Row, { world }: Simulation): Observation {
 type Hello = Extract<Up, { type: 'hello' }>;
 
 /** Changes a hello: it claims ids that were never given, without a proof or with a false one. */
-function falseIds({ world, network, ledger }: Simulation): (hello: string) => string {
+function falseIds({ world, network, ledger }: Simulation): (hello: Hello) => Hello {
   const beyond = world.pick([1, 5, 30, 1_000, 10 ** 9]);
   const kind = world.pick(['highest', 'inventory', 'a proof of other ids', 'a proof without sense'] as const);
   const proofs = [...network.links].flatMap(({ history }) => history).flatMap(proofsOf);
   const given = proofs.length > 0 ? world.pick(proofs) : undefined;
-  return (text) => {
-    const hello = JSON.parse(text) as Hello;
+  return (hello) => {
     const { execution = 0, service = 0 } = hello.highest ?? {};
     const highest = {
       execution: Math.max(execution, ...ledger.executions.keys()) + beyond,
@@ -150,39 +150,37 @@ function falseIds({ world, network, ledger }: Simulation): (hello: string) => st
       'a proof of other ids': forged(given?.proof ?? 'none'),
       'a proof without sense': forged('AAAAAAAAAAAAAAAAAAAAAA'),
     };
-    return JSON.stringify(changed[kind]);
+    return changed[kind];
   };
 }
 
 /** Changes a hello: it offers labels that others require, and a larger machine. */
-function falseOffer({ world }: Simulation): (hello: string) => string {
+function falseOffer({ world }: Simulation): (hello: Hello) => Hello {
   const factor = world.pick([1, 1.01, 2, 1_000]);
-  return (text) => {
-    const hello = JSON.parse(text) as Hello;
+  return (hello) => {
     const { labels, memoryBytes, cores } = hello.host;
     const offer = {
       labels: [...new Set([...labels, ...WANTED_LABELS])],
       memoryBytes: Math.ceil(memoryBytes * factor),
       cores: cores * factor,
     };
-    return JSON.stringify({ ...hello, host: { ...hello.host, ...offer } });
+    return { ...hello, host: { ...hello.host, ...offer } };
   };
 }
 
 /** Changes a hello: it lists a start of another host's service that was never given. */
-function falseStarts(simulation: Simulation, link: Link): (hello: string) => string {
+function falseStarts(simulation: Simulation, link: Link): (hello: Hello) => Hello {
   const { world, ledger } = simulation;
-  return (text) => {
-    const hello = JSON.parse(text) as Hello;
+  return (hello) => {
     const rows = [...ledger.services.values()].filter(
       (row) => isElsewhere(row, link) && row.placed === 1 && ledger.isEssential(row),
     );
-    if (rows.length === 0) return text;
+    if (rows.length === 0) return hello;
     const row = world.pick(rows);
     // Its own report on the service would be true.
-    if (hello.inventory.some(({ service }) => service === row.id)) return text;
+    if (hello.inventory.some(({ service }) => service === row.id)) return hello;
     const later = { ...row, generation: Number(row.generation) + world.pick([1, 5]) };
-    return JSON.stringify({ ...hello, inventory: [...hello.inventory, lie(later, simulation)] });
+    return { ...hello, inventory: [...hello.inventory, lie(later, simulation)] };
   };
 }
 

@@ -2,7 +2,7 @@
 import type { Simulation } from '../simulation.ts';
 import { USERS } from '../workload/users.ts';
 import type { CommitFault } from '../world/store.ts';
-import { type Fault, jump, SECOND_MS } from './fault.ts';
+import { type Fault, jump, SECOND_MS, set } from './fault.ts';
 import type { FaultName } from './fault-names.ts';
 
 const commits =
@@ -27,7 +27,6 @@ function startSecond(simulation: Simulation, isQuiet: boolean): boolean {
 }
 
 export const planeFaults = {
-  // Control planes
   'control plane killed': (simulation) => {
     simulation.restart();
     return true;
@@ -61,16 +60,12 @@ export const planeFaults = {
     return one !== undefined;
   },
 
-  // Database
   'commit refused': commits('refused'),
   'commit applied but reported as failed': commits('applied but reported as failed'),
   'commit applied later but reported as failed': commits('applied later but reported as failed'),
   'database unavailable': (simulation) => {
-    const { store, world } = simulation;
-    store.unavailable = true;
-    simulation.faults.undoAfter(world.between(1, 200 * SECOND_MS), () => {
-      store.unavailable = false;
-    });
+    const undo = set(simulation.store, 'unavailable', true, false);
+    simulation.faults.undoAfter(simulation.world.between(1, 200 * SECOND_MS), undo);
     return true;
   },
   'database slow': (simulation) => {
@@ -78,7 +73,6 @@ export const planeFaults = {
     return true;
   },
 
-  // Users
   'quota lowered': (simulation) => {
     const { world, users } = simulation;
     void users.setCaps(world.between(1, 2), world.between(10, 50), world.between(1, 2));

@@ -125,15 +125,9 @@ export class SimEngine implements Engine {
       const holder = [...this.containers.values()].find((one) => one.name === name);
       if (holder?.key?.service === service && holder.key.generation === generation) return this.#view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
-      const cpu = { ...claimOf(assignment), limit };
-      return this.#view(
-        this.runtime.add(
-          name,
-          { execution, service, generation, idProof },
-          this.#options.scriptFor(assignment),
-          cpu,
-        ),
-      );
+      const key = { execution, service, generation, idProof };
+      const script = this.#options.scriptFor(assignment);
+      return this.#view(this.runtime.add(name, key, script, { ...claimOf(assignment), limit }));
     });
   }
 
@@ -163,15 +157,11 @@ export class SimEngine implements Engine {
     if (this.hanging) await new Promise((done) => signal.addEventListener('abort', done));
     if (this.down || this.hanging) throw new EngineError('unreachable', UNREACHABLE);
     const timeMs = this.#world.nowMs;
-    const running = ids
-      .flatMap((id) => this.containers.get(id) ?? [])
-      .filter((one) => one.state === 'running');
-    return new Map(
-      running.map(({ id, startedAtMs }) => [
-        id,
-        { timeMs, cpuMs: (timeMs - startedAtMs) / 10, memoryBytes: 2 ** 20 },
-      ]),
-    );
+    const used = new Map<string, UsageSample>();
+    for (const { id, state, startedAtMs } of ids.flatMap((one) => this.containers.get(one) ?? []))
+      if (state === 'running')
+        used.set(id, { timeMs, cpuMs: (timeMs - startedAtMs) / 10, memoryBytes: 2 ** 20 });
+    return used;
   }
 
   diskUse(): Promise<undefined> {

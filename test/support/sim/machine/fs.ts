@@ -38,7 +38,3 @@ export function renameSync(from: string, to: string): void {
     disk.files.delete(from);
   });
 }
-
-export function existsSync(path: string): boolean {
-  return callSync('exists', false, () => diskOf(path).files.has(path));
-}

@@ -101,12 +101,8 @@ export class ContainerRuntime {
     const { script, key, output, records } = container;
     if (!key || container.state !== 'running' || at >= script.lines) return;
     const line = Buffer.from(lineOf(`${key.service}.${key.generation}`, at));
-    const record = {
-      source: 'stdout' as const,
-      timeNs: BigInt(Math.floor(this.#world.nowMs * 1000)) * 1000n,
-      line,
-      partial: false,
-    };
+    const timeNs = BigInt(Math.floor(this.#world.nowMs * 1000)) * 1000n;
+    const record = { source: 'stdout' as const, timeNs, line, partial: false };
     records.push(record);
     output.append(encodeRecord(record));
     this.#wakeOutputWaiters();

@@ -114,7 +114,6 @@ export class ControlPlane implements Server {
     } else network.servers.unshift(this);
   }
 
-  /** True for a standby that waits. */
   get isWaiting(): boolean {
     return throws(() => this.#standby?.assertActive());
   }
@@ -199,11 +198,7 @@ export class ControlPlane implements Server {
       setAlarm: async (timeMs: number) => set(timeMs),
       deleteAlarm: async () => set(Number.POSITIVE_INFINITY),
     };
-    return new ObjectAlarm(
-      storage,
-      (event, fields = {}) => this.#log(event, fields),
-      () => world.nowMs,
-    );
+    return new ObjectAlarm(storage, this.#log, () => world.nowMs);
   }
 
   #ring(): void {
@@ -264,7 +259,7 @@ export class ControlPlane implements Server {
     const standby = new Standby({
       db: this.#options.store.connect(process),
       clock: clockOf(world, process),
-      log: (event, fields = {}) => this.#log(event, fields),
+      log: this.#log,
       monotonicMs: () => world.nowMs - beganMs,
       checkSchema: async () => {},
       newCoordinator: (seen, retired) =>
@@ -274,7 +269,7 @@ export class ControlPlane implements Server {
     return standby;
   }
 
-  #log(event: string, fields: Record<string, unknown>): void {
+  readonly #log = (event: string, fields: Record<string, unknown> = {}): void => {
     const world = this.#world;
     world.count(`log: ${event}`);
     world.note(`${this.name} ${event} ${JSON.stringify(fields)}`);
@@ -283,7 +278,7 @@ export class ControlPlane implements Server {
     if (event !== 'coordinator.lost' || fields.retired !== true || this.#options.standby) return;
     this.isRetired = true;
     this.#options.retired(this);
-  }
+  };
 
   #coordinator(options: Pick<CoordinatorDeps, 'claim' | 'resumes' | 'retired'> = {}): Coordinator {
     const world = this.#world;
@@ -292,7 +287,7 @@ export class ControlPlane implements Server {
     let timer: { cancelled: boolean } | undefined;
     const coordinator = new Coordinator({
       db: store.connect(process),
-      log: (event, fields = {}) => this.#log(event, fields),
+      log: this.#log,
       idCode,
       deploymentName: DEPLOYMENT,
       scheduling,

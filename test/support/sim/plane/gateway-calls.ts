@@ -3,35 +3,21 @@
  * without effect, arrive twice, or hang. Their random choices are apart from those of the world, so that a
  * world without gateways does not depend on them.
  */
-import { pickOne, seededRandom } from '../../tools/random.ts';
+import { Choices, seededRandom } from '../../tools/random.ts';
 import { ifAlive, type Process, type World } from '../world/time.ts';
 
 export type CallFault = 'late' | 'lost' | 'answer lost' | 'doubled' | 'hanging';
 
 const SECOND_MS = 1_000;
 
-export class GatewayCalls {
+export class GatewayCalls extends Choices {
   /** How often a call has each fault, from 0 to 1. */
   readonly faults = new Map<CallFault, number>();
   readonly #world: World;
-  readonly #random: () => number;
 
   constructor(world: World, seed: number) {
+    super(seededRandom(seed ^ 0x5ca1ab1e));
     this.#world = world;
-    this.#random = seededRandom(seed ^ 0x5ca1ab1e);
-  }
-
-  chance(probability: number): boolean {
-    return this.#random() < probability;
-  }
-
-  /** A whole number in [from, to]. */
-  between(from: number, to: number): number {
-    return from + Math.floor(this.#random() * (to - from + 1));
-  }
-
-  pick<T>(all: readonly T[]): T {
-    return pickOne(this.#random, all) as T;
   }
 
   /** Calls `run` in the process that `target` returns when the call arrives. */

@@ -45,9 +45,9 @@ export class GatewayServer implements Server {
    */
   readonly #stored = new Set<string>();
   #alarmMs: number | undefined;
-  /** The object's memory. */
-  #memory: Process;
-  #gateway: Gateway;
+  /** The object's memory, which calls reach. */
+  memory: Process;
+  gateway: Gateway;
   #lives = 0;
   readonly #readers = new Set<() => void>();
 
@@ -67,17 +67,8 @@ export class GatewayServer implements Server {
     this.#calls = calls;
     this.#coordinator = coordinator;
     this.process = new Process(this.name);
-    this.#memory = this.process;
-    this.#gateway = this.#wake();
-  }
-
-  /** The process that calls reach. */
-  get memory(): Process {
-    return this.#memory;
-  }
-
-  get gateway(): Gateway {
-    return this.#gateway;
+    this.memory = this.process;
+    this.gateway = this.#wake();
   }
 
   accept(link: Link, accepted: Accepted): void {
@@ -87,7 +78,7 @@ export class GatewayServer implements Server {
       return;
     }
     const admission = this.#calls.call(
-      this.#memory,
+      this.memory,
       () => coordinator?.process,
       () => coordinator?.admit(this.number, link),
     );
@@ -110,19 +101,19 @@ export class GatewayServer implements Server {
 
   /** What others call, with `from` as the caller. */
   stub(from: Process | undefined): Pick<GatewayLink, 'down' | 'openLog' | 'closeLog'> {
-    const call = <T>(run: () => T | Promise<T>) => this.#calls.call(from, () => this.#memory, run);
+    const call = <T>(run: () => T | Promise<T>) => this.#calls.call(from, () => this.memory, run);
     return {
-      down: (incarnation, batch) => call(() => this.#gateway.down(incarnation, structuredClone(batch))),
-      openLog: (...args) => call(() => this.#gateway.openLog(...args).then((log) => this.#readable(log))),
-      closeLog: (reader) => call(() => this.#gateway.closeLog(reader)),
+      down: (incarnation, batch) => call(() => this.gateway.down(incarnation, structuredClone(batch))),
+      openLog: (...args) => call(() => this.gateway.openLog(...args).then((log) => this.#readable(log))),
+      closeLog: (reader) => call(() => this.gateway.closeLog(reader)),
     };
   }
 
   /** What a stream of a client here requires. */
   streamDeps(rules: StreamRules): StreamSessionDeps {
     const world = this.#world;
-    const memory = this.#memory;
-    const gateway = this.#gateway;
+    const memory = this.memory;
+    const gateway = this.gateway;
     const call = <T>(run: (coordinator: ControlPlane) => Promise<T>): Promise<T> => {
       const coordinator = this.#coordinator();
       const to = () => coordinator?.process;
@@ -170,7 +161,7 @@ export class GatewayServer implements Server {
     this.#attached.clear();
     this.process = new Process(this.name);
     this.#network.ended(process, silently);
-    this.#gateway = this.#wake();
+    this.gateway = this.#wake();
   }
 
   /** Ends the object's memory only, unless it has the sockets of clients. */
@@ -179,25 +170,25 @@ export class GatewayServer implements Server {
       return;
     this.#world.note(`${this.name} sleeps`);
     this.#endMemory();
-    this.#gateway = this.#wake();
+    this.gateway = this.#wake();
     for (const attached of [...this.#attached.values()]) attached.link.restore(this.#open(attached));
   }
 
   /** The runtime keeps the alarm, whatever becomes of the object's memory. */
   #setAlarm(timeMs: number): void {
     this.#alarmMs = timeMs;
-    this.#world.after(timeMs - this.#world.nowMs, () => this.#world.enter(this.#memory, () => this.#ring()));
+    this.#world.after(timeMs - this.#world.nowMs, () => this.#world.enter(this.memory, () => this.#ring()));
   }
 
   #ring(): void {
     this.#alarmMs = undefined;
-    const nextMs = this.#gateway.endSilent();
-    for (const id of this.#stored) this.#gateway.missing(id);
+    const nextMs = this.gateway.endSilent();
+    for (const id of this.#stored) this.gateway.missing(id);
     if (this.#stored.size > 0) this.#setAlarm(nextMs ?? this.#world.nowMs + this.#lostAfterMs);
   }
 
   #endMemory(): void {
-    this.#memory.alive = false;
+    this.memory.alive = false;
     for (const end of [...this.#readers]) end();
   }
 
@@ -205,22 +196,14 @@ export class GatewayServer implements Server {
     const world = this.#world;
     this.#lives += 1;
     const memory = new Process(`${this.name}.${this.#lives}`);
-    this.#memory = memory;
+    this.memory = memory;
+    const nowMs = () => Math.floor(world.nowMs);
     return new Gateway({
       log: (event, fields = {}) => {
         world.count(`log: ${event}`);
         world.note(`${memory.name} ${event} ${JSON.stringify(fields)}`);
       },
-      clock: {
-        nowMs: () => Math.floor(world.nowMs),
-        monotonicMs: () => Math.floor(world.nowMs),
-        after: (delayMs, run) => {
-          const timer = world.after(delayMs, run, memory);
-          return () => {
-            timer.cancelled = true;
-          };
-        },
-      },
+      clock: { nowMs, monotonicMs: nowMs, ...clockOf(world, memory) },
       maxWaitingLength: 2 ** 25,
       holdMs: holdMs(this.#lostAfterMs),
       lostAfterMs: this.#lostAfterMs,
@@ -240,7 +223,7 @@ export class GatewayServer implements Server {
 
   #open(attached: Attached): AgentConnection {
     const { link, id } = attached;
-    const memory = this.#memory;
+    const memory = this.memory;
     this.#attached.set(id, attached);
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),
@@ -254,7 +237,7 @@ export class GatewayServer implements Server {
       attached.state = state;
     };
     const connection = this.#world.enter(memory, () =>
-      this.#gateway.open(socket, link.hostId, id, changed, attached.state),
+      this.gateway.open(socket, link.hostId, id, changed, attached.state),
     );
     attached.connection = connection;
     // Its memory runs what the socket brings.

@@ -55,7 +55,6 @@ export class TakeoverCheck {
       this.#world.violate(`${plane.name} took over from ${before.name}, which was alive and undisturbed`);
   }
 
-  /** `waiting`: the standbys that wait at that time. */
   killed(plane: ControlPlane, waiting: readonly ControlPlane[]): void {
     if (this.#holder !== plane) return;
     const killedMs = this.#world.nowMs;

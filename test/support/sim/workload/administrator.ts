@@ -57,25 +57,25 @@ export class Administrator {
     const { name } = machine;
     const mark = `${name}-${++this.#joins}`;
     const registration = { tokenHash: `token-${mark}`, name, publicKey: `key-${mark}` };
-    const { store, requests } = this.#options;
-    this.#until(
-      () => !this.#joining.has(machine),
-      () =>
-        void requests.send(
-          `registration of machine ${name}`,
-          async (c) => {
-            const token = { hash: registration.tokenHash, name, labels: [], expiresMs: LONG_MS };
-            // As POST host/token does; the second attempt finds the token.
-            await store()
-              .db.batch(joinTokenStatements(token, 0))
-              .catch(() => {});
-            return c.registerHost(registration);
-          },
-          (hostId) => {
-            if (this.#joining.delete(machine)) machine.joined(hostId);
-          },
-        ),
-    );
+    const token = { hash: registration.tokenHash, name, labels: [], expiresMs: LONG_MS };
+    const { store, requests, world } = this.#options;
+    const attempt = () => {
+      if (!this.#joining.has(machine)) return;
+      void requests.send(
+        `registration of machine ${name}`,
+        async (c) => {
+          const { db } = store();
+          // As POST host/token does; the second attempt finds the token.
+          await db.batch(joinTokenStatements(token, 0)).catch(() => {});
+          return c.registerHost(registration);
+        },
+        (hostId) => {
+          if (this.#joining.delete(machine)) machine.joined(hostId);
+        },
+      );
+      world.after(world.between(500, 5_000), attempt);
+    };
+    attempt();
   }
 
   #change(name: string, hostId: number, changes: { schedulable: boolean; force?: boolean }): void {
@@ -85,12 +85,5 @@ export class Administrator {
       (c) => c.changeHost(hostId, changes),
       () => world.count(changes.force ? 'answer: drained by force' : 'answer: host changed'),
     );
-  }
-
-  #until(isDone: () => boolean, act: () => void): void {
-    if (isDone()) return;
-    act();
-    const { world } = this.#options;
-    world.after(world.between(500, 5_000), () => this.#until(isDone, act));
   }
 }

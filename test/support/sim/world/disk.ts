@@ -35,7 +35,6 @@ export class FileError extends Error {
   }
 }
 
-/** The disk of one machine. */
 export class Disk {
   readonly files = new Map<string, Inode>();
   readonly folders = new Set<string>();
@@ -48,10 +47,6 @@ export class Disk {
   constructor(root: string) {
     this.root = root;
     disks.set(root, this);
-  }
-
-  isFolder(path: string): boolean {
-    return this.folders.has(path);
   }
 
   makeFolder(path: string): void {

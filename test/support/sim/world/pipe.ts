@@ -9,21 +9,17 @@ export class Route {
   framesToCut: number | null = null;
   /** New connections lose one or both directions at this frame, without an error; null means never. */
   framesToHalfOpen: number | null = null;
-  #isCut = false;
+  /** True while nothing passes and neither side receives an error. */
+  isCut = false;
   readonly #parked = new Set<() => void>();
 
-  /** True while nothing passes and neither side receives an error. */
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
   cut(): void {
-    this.#isCut = true;
+    this.isCut = true;
   }
 
   /** Delivers what waited, as TCP does by retransmission. */
   heal(): void {
-    this.#isCut = false;
+    this.isCut = false;
     const parked = [...this.#parked];
     this.#parked.clear();
     for (const resume of parked) resume();

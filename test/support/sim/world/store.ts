@@ -20,6 +20,12 @@ export interface Change {
   row: Row | undefined;
 }
 
+/** Ids of the executions that changes are about, by themselves or by a service. */
+export const executionsIn = (changes: readonly Change[]): number[] =>
+  changes.flatMap(({ table, id, row }) =>
+    table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
+  );
+
 /** Line of the trace for a change of an execution or a service. */
 export function changeText({ table, id, row }: Change): string | undefined {
   if (table === 'executions')

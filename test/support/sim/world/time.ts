@@ -3,7 +3,7 @@
  * All work that follows from one event finishes before the next event. No code waits for real time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { pickOne, seededRandom } from '../../tools/random.ts';
+import { Choices, seededRandom } from '../../tools/random.ts';
 
 /** A program in the simulated world. Its timers end with it, and its clock may be wrong. */
 export class Process {
@@ -40,7 +40,6 @@ const real = {
 const context = new AsyncLocalStorage<Process | undefined>();
 let current: World | undefined;
 
-/** The world that is being simulated. */
 export function world(): World {
   if (!current) throw new Error('no world is being simulated');
   return current;
@@ -49,10 +48,9 @@ export function world(): World {
 /** The process on whose behalf the code runs. */
 export const currentProcess = (): Process | undefined => context.getStore();
 
-export class World {
+export class World extends Choices {
   nowMs = BEGIN_MS;
   readonly seed: number;
-  readonly random: () => number;
   /** A stream of its own, for choices that must not move those of existing seeds. */
   readonly randomApart: () => number;
   /** One line for each thing that happened. */
@@ -66,8 +64,8 @@ export class World {
   #order = 0;
 
   constructor(seed: number) {
+    super(seededRandom(seed));
     this.seed = seed;
-    this.random = seededRandom(seed);
     this.randomApart = seededRandom(seed ^ 0x5eed_a9a7);
   }
 
@@ -78,13 +76,8 @@ export class World {
 
   /** Calls `run` after `delayMs`, unless `process` has ended by then. */
   after(delayMs: number, run: () => void, process?: Process): Event {
-    const event = {
-      timeMs: this.nowMs + Math.max(0, delayMs),
-      order: this.#order++,
-      run,
-      process,
-      cancelled: false,
-    };
+    const timeMs = this.nowMs + Math.max(0, delayMs);
+    const event = { timeMs, order: this.#order++, run, process, cancelled: false };
     this.#events.add(event);
     return event;
   }
@@ -125,7 +118,6 @@ export class World {
     this.#failure ??= new Violation(what);
   }
 
-  /** Throws the first violation, if there is one. */
   demandNoViolation(): void {
     if (this.#failure) throw this.#failure;
   }
@@ -142,24 +134,6 @@ export class World {
     this.note(`${process.name} is killed at ${label}`);
     this.crash(process);
     return process.alive;
-  }
-
-  // Random choices
-
-  /** True with this probability. */
-  chance(probability: number): boolean {
-    return this.random() < probability;
-  }
-
-  /** A whole number in [from, to]. */
-  between(from: number, to: number): number {
-    return from + Math.floor(this.random() * (to - from + 1));
-  }
-
-  pick<T>(all: readonly T[]): T {
-    const one = pickOne(this.random, all);
-    if (one === undefined) throw new Error('cannot pick from an empty list');
-    return one;
   }
 }
 
@@ -238,10 +212,6 @@ class Timer {
   }
 
   unref(): this {
-    return this;
-  }
-
-  ref(): this {
     return this;
   }
 }

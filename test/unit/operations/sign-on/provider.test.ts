@@ -44,7 +44,7 @@ const byAnotherKey = async (claims: JWTPayload) =>
   new SignJWT(claims)
     .setProtectedHeader({ alg: 'RS256', kid: provider.key.jwk.kid ?? '' })
     .sign((await newKey()).privateKey);
-const publicPem = async () => exportSPKI((await importJWK(await provider.publicKey(), 'RS256')) as never);
+const publicPem = async () => exportSPKI((await importJWK(provider.publicKey, 'RS256')) as never);
 const unsigned = (claims: JWTPayload) => new UnsecuredJWT(claims).encode();
 const [STATES_ISSUER, ALGS] = [
   'authorization_response_iss_parameter_supported',

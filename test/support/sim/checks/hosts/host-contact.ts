@@ -6,6 +6,7 @@ import type { Report } from '../../../../../shared/protocol/up.ts';
 import type { Link } from '../../world/network.ts';
 import type { Change } from '../../world/store.ts';
 import type { World } from '../../world/time.ts';
+import { Check } from '../check.ts';
 import type { Ledger } from '../ledger.ts';
 
 const ROUNDING_MS = 2;
@@ -15,9 +16,7 @@ interface Contact {
   timeMs: number;
 }
 
-export class HostContactCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class HostContactCheck extends Check {
   readonly #lostAfterMs: number;
   readonly #mayMiscount: (sinceMs: number) => boolean;
   readonly #arrivals = new WeakMap<Report, Contact>();
@@ -26,8 +25,7 @@ export class HostContactCheck {
 
   /** `mayMiscount`: whether a clock was set since then, and nothing measured by how much. */
   constructor(world: World, ledger: Ledger, lostAfterMs: number, mayMiscount: (sinceMs: number) => boolean) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#lostAfterMs = lostAfterMs;
     this.#mayMiscount = mayMiscount;
   }
@@ -40,22 +38,22 @@ export class HostContactCheck {
     const { name, hostId, hasRival } = link;
     const contact = this.#contacts.get(hostId);
     if (contact) this.#contacts.set(hostId, { ...contact, link });
-    const host = this.#ledger.hosts.get(hostId);
+    const host = this.ledger.hosts.get(hostId);
     if (hasRival || !host || host.removed_ms !== null) return;
     if (host.lost === 1 || host.silent_since_ms !== null)
-      this.#world.violate(`${name}: host ${hostId} is welcomed, but counts as silent or lost`);
+      this.violate(`${name}: host ${hostId} is welcomed, but counts as silent or lost`);
   }
 
   arrived(link: Link, report: Report): void {
-    this.#arrivals.set(report, { link, timeMs: this.#world.nowMs });
+    this.#arrivals.set(report, { link, timeMs: this.world.nowMs });
   }
 
   /** A pulse counts for a welcomed agent, unless the control plane has lost its connection. */
   pulsed(link: Link): void {
     const { hostId } = link;
-    const isSilent = this.#ledger.hosts.get(hostId)?.silent_since_ms !== null;
+    const isSilent = this.ledger.hosts.get(hostId)?.silent_since_ms !== null;
     if (this.#contacts.get(hostId)?.link === link && !isSilent)
-      this.#contacts.set(link.hostId, { link, timeMs: this.#world.nowMs });
+      this.#contacts.set(link.hostId, { link, timeMs: this.world.nowMs });
   }
 
   /** The contact of a report is at its turn, which began after it had arrived. */
@@ -66,7 +64,7 @@ export class HostContactCheck {
 
   /** Checks a change. The ledger must not contain it yet. */
   check({ table, id, row }: Change): void {
-    if (table === 'hosts' && row?.lost === 1 && this.#ledger.hosts.get(id)?.lost === 0) this.#lost(id);
+    if (table === 'hosts' && row?.lost === 1 && this.ledger.hosts.get(id)?.lost === 0) this.#lost(id);
   }
 
   /** The last contact must be long ago (C332). */
@@ -75,8 +73,8 @@ export class HostContactCheck {
     if (!contact) return;
     const { link, timeMs } = contact;
     if (!link.server.process.alive || link.hasRival || this.#mayMiscount(timeMs)) return;
-    const silentMs = Math.ceil(this.#world.nowMs - timeMs);
+    const silentMs = Math.ceil(this.world.nowMs - timeMs);
     if (silentMs + ROUNDING_MS < this.#lostAfterMs)
-      this.#world.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
+      this.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
   }
 }

@@ -3,6 +3,7 @@ import { keyOf } from '../../../../../shared/protocol/assignment.ts';
 import type { SimContainer } from '../../machine/container.ts';
 import type { Machine } from '../../machine/machine.ts';
 import type { World } from '../../world/time.ts';
+import { Check } from '../check.ts';
 import { isLive, type Ledger } from '../ledger.ts';
 import type { ReportedStarts } from '../reported-starts.ts';
 
@@ -11,14 +12,11 @@ const MAX_STOP_MS = 20_000;
 /** Time for an agent that works to learn that a container has ended, and to finish a call of the engine. */
 const MAX_NOTICE_MS = 5_000;
 
-export class LapseCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class LapseCheck extends Check {
   readonly #starts: ReportedStarts;
 
   constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
-    this.#world = world;
-    this.#ledger = ledger;
+    super(world, ledger);
     this.#starts = starts;
   }
 
@@ -34,26 +32,26 @@ export class LapseCheck {
 
   started(machine: Machine): void {
     const { lapsedMs, name, isImpaired } = machine;
-    if (lapsedMs === null || isImpaired || this.#world.nowMs - lapsedMs <= MAX_NOTICE_MS) return;
-    this.#world.violate(`${name} starts a container although its lease has expired`);
+    if (lapsedMs === null || isImpaired || this.world.nowMs - lapsedMs <= MAX_NOTICE_MS) return;
+    this.violate(`${name} starts a container although its lease has expired`);
   }
 
   /** A container that ended earlier is not given up, unless its agent waits for it to stop. */
   #ended({ hostId }: Machine, { id, key, finishedAtMs }: SimContainer): void {
-    const row = this.#ledger.services.get(key?.service ?? 0);
+    const row = this.ledger.services.get(key?.service ?? 0);
     const isCurrent = row?.host_id === hostId && row.generation === key?.generation;
-    if (isCurrent && isLive(row) && this.#world.nowMs - finishedAtMs > MAX_NOTICE_MS)
-      this.#world.violate(`container ${id} is given up, but had ended before`);
+    if (isCurrent && isLive(row) && this.world.nowMs - finishedAtMs > MAX_NOTICE_MS)
+      this.violate(`container ${id} is given up, but had ended before`);
   }
 
   #live(machine: Machine, { id, key, script }: SimContainer): void {
     if (!key) return;
     const { agent, engine, hostId } = machine;
     this.#starts.givenUp(hostId, key);
-    this.#world.after(MAX_STOP_MS, () => {
+    this.world.after(MAX_STOP_MS, () => {
       const isHindered = machine.isImpaired || machine.agent !== agent || script.immortalUntilMs > 0;
       if (!isHindered && engine.containers.get(id)?.state === 'running')
-        this.#world.violate(`container ${id} of ${keyOf(key)} runs ${MAX_STOP_MS} ms after it was given up`);
+        this.violate(`container ${id} of ${keyOf(key)} runs ${MAX_STOP_MS} ms after it was given up`);
     });
   }
 }

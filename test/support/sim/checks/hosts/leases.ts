@@ -1,11 +1,8 @@
 /** Lease check: the row of a host has a lease if, and only if, its agent has confirmed one (C104). */
 import type { Link } from '../../world/network.ts';
-import type { World } from '../../world/time.ts';
-import type { Ledger } from '../ledger.ts';
+import { Check } from '../check.ts';
 
-export class LeaseCheck {
-  readonly #world: World;
-  readonly #ledger: Ledger;
+export class LeaseCheck extends Check {
   /**
    * By host: the connection that was welcomed last, and those with a hello that arrived later. Value: whether
    * the agent keeps a lease.
@@ -13,11 +10,6 @@ export class LeaseCheck {
   readonly #greeted = new Map<number, Map<Link, boolean>>();
   /** The lease of each welcome. */
   readonly #granted = new WeakMap<Link, number | undefined>();
-
-  constructor(world: World, ledger: Ledger) {
-    this.#world = world;
-    this.#ledger = ledger;
-  }
 
   /** `keeps`: by the hello. A second one of a connection is refused. */
   greeted(link: Link, keeps: boolean): void {
@@ -39,7 +31,7 @@ export class LeaseCheck {
       if (one === link) break;
       greeted.delete(one);
     }
-    this.hostChanged(link.hostId, this.#ledger.hosts.get(link.hostId)?.lease_ms);
+    this.hostChanged(link.hostId, this.ledger.hosts.get(link.hostId)?.lease_ms);
   }
 
   /**
@@ -49,26 +41,24 @@ export class LeaseCheck {
   hostChanged(id: number, leaseMs: unknown): void {
     const greeted = this.#greeted.get(id);
     if ((leaseMs ?? null) === null || !greeted || [...greeted.values()].includes(true)) return;
-    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent keeps none`);
+    this.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent keeps none`);
   }
 
   /** A report after the welcome confirms its lease. Another control plane may have changed the row since. */
   acknowledged(link: Link): void {
-    const host = this.#ledger.hosts.get(link.hostId);
+    const host = this.ledger.hosts.get(link.hostId);
     const granted = this.#granted.get(link) ?? null;
     const isLatest = [...this.#greetedAt(link.hostId).keys()].at(-1) === link;
     if (!isLatest || link.hasRival || !host || host.removed_ms !== null) return;
     if (host.lease_ms !== granted)
-      this.#world.violate(
+      this.violate(
         `${link.name}: a report is acknowledged, but host ${link.hostId} has the lease ${host.lease_ms}, not ${granted}`,
       );
   }
 
   #greetedAt(hostId: number): Map<Link, boolean> {
-    const known = this.#greeted.get(hostId);
-    if (known) return known;
-    const fresh = new Map<Link, boolean>();
-    this.#greeted.set(hostId, fresh);
-    return fresh;
+    const greeted = this.#greeted.get(hostId) ?? new Map<Link, boolean>();
+    this.#greeted.set(hostId, greeted);
+    return greeted;
   }
 }

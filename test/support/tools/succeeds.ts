@@ -1,0 +1,6 @@
+/** Whether a promise is fulfilled. */
+export const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
+  promise.then(
+    () => true,
+    () => false,
+  );
