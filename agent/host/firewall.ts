@@ -68,8 +68,8 @@ export async function watchFirewall(options: FirewallWatchOptions): Promise<() =
 }
 
 /**
- * The firewall of this machine's network. `local`: the engine's networks are on this machine. `devices` lists the
- * network devices.
+ * The firewall of this machine's network. `local`: the engine's networks are on this machine. `devices` lists
+ * the network devices.
  */
 export function hostFirewall(local: boolean, devices = networkDevices): Firewall {
   const hasBridge = async () => (await devices()).some((name) => name.startsWith('berth'));

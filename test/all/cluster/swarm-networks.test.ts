@@ -61,8 +61,8 @@ const patiently = (tries: number, at: string): string[] => [
   `http://${at}:8080/`,
 ];
 /**
- * Why a container does not get the page of another one; empty if it does. Engines of a swarm learn of new ones by
- * gossip, which may take a while.
+ * Why a container does not get the page of another one; empty if it does. Engines of a swarm learn of new
+ * ones by gossip, which may take a while.
  */
 const problem = async (
   from: { host: string; id: string } | undefined,

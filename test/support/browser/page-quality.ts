@@ -124,8 +124,8 @@ const MAX_TABS = 400;
 
 /**
  * Goes through the page by Tab. Returns the controls that it does not reach, in the order of the page, and
- * those on which the focus can't be seen. Controls that the page replaces meanwhile, since it shows what changes,
- * count as the ones in their place.
+ * those on which the focus can't be seen. Where the page replaces a control meanwhile, since it shows what
+ * changes, the new one counts.
  */
 export async function keyboardProblems(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {

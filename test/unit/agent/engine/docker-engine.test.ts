@@ -50,7 +50,7 @@ const answerTo = (wanted: RegExp, ...answers: (object | undefined)[]) => {
   engine.instead = (request) =>
     wanted.test(request) ? ((answers.length > 1 ? answers.shift() : answers[0]) as never) : undefined;
 };
-/** Of health checks. */
+/** The health checks. */
 const times = { intervalMs: 60_000, timeoutMs: 1_000, retries: 1, startPeriodMs: 0 };
 const endedAt = (agoMs: number) => new Date(Date.now() - agoMs).toISOString();
 const exit = (id: string, ExitCode: number) =>
