@@ -43,6 +43,8 @@ const JUMPS = [
   { from: DOCKER_CHAIN, to: 'BERTH-FORWARD' },
   { from: 'INPUT', to: 'BERTH-INPUT' },
 ] as const;
+type Jump = (typeof JUMPS)[number];
+const APPLY_ATTEMPTS = 5;
 
 /** Applies the rules at once, then periodically, since a restarted firewall discards them. */
 export async function watchFirewall(options: FirewallWatchOptions): Promise<() => void> {
@@ -79,18 +81,13 @@ export function hostFirewall(local: boolean, devices = networkDevices): Firewall
       if (!local) return;
       const program = await findProgram().catch(() => undefined);
       if (program === undefined) return;
-      const areThere = await Promise.all(JUMPS.map((jump) => hasJump(program, jump)));
-      if (areThere.includes(false)) await applyRules(local).catch(() => {});
+      if ((await missingJumps(program)).length > 0) await applyRules(local).catch(() => {});
     },
     async removeUnused() {
       if (!local || (await hasBridge())) return;
       const program = await findProgram().catch(() => undefined);
       if (program === undefined) return;
-      for (const { from, to } of JUMPS) {
-        await succeeds(program, [...LOCK, '-D', from, ...BRIDGES, '-j', to]);
-        await succeeds(program, [...LOCK, '-F', to]);
-        await succeeds(program, [...LOCK, '-X', to]);
-      }
+      for (const jump of JUMPS) await restore(program, removalOf(jump)).catch(() => {});
       // Another agent may have made a bridge meanwhile, and found the rules in force.
       if (await hasBridge()) await applyRules(local).catch(() => {});
     },
@@ -101,23 +98,38 @@ async function applyRules(local: boolean): Promise<void> {
   if (!local) throw new Error(`the engine is on another machine: set the firewall there, ${OR_OFF}`);
   const program = await findProgram();
   const ports = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8');
-  await run(`${program}-restore`, [...LOCK, '--noflush'], firewallRules(ports));
-  for (const jump of JUMPS) {
-    const { from, to } = jump;
-    if (!(await hasJump(program, jump))) await run(program, [...LOCK, '-I', from, '1', ...BRIDGES, '-j', to]);
+  let missing = await missingJumps(program);
+  // Another agent may remove the rules at the same time.
+  for (let attempt = 1; ; attempt += 1) {
+    await restore(program, firewallRules(ports, missing));
+    missing = await missingJumps(program);
+    if (missing.length === 0) return;
+    if (attempt === APPLY_ATTEMPTS) throw new Error('another program removes the rules of the firewall');
   }
 }
 
-const hasJump = (program: string, { from, to }: (typeof JUMPS)[number]): Promise<boolean> =>
-  succeeds(program, [...LOCK, '-C', from, ...BRIDGES, '-j', to]);
+async function missingJumps(program: string): Promise<Jump[]> {
+  const areThere = await Promise.all(JUMPS.map((jump) => hasJump(program, jump)));
+  return JUMPS.filter((_, at) => !areThere[at]);
+}
+
+/** Applies rules in one step. They are added to those that exist. */
+const restore = (program: string, rules: string): Promise<void> =>
+  run(`${program}-restore`, [...LOCK, '--noflush'], rules);
+
+const hasJump = (program: string, { from, to }: Jump): Promise<boolean> =>
+  run(program, [...LOCK, '-C', from, ...BRIDGES, '-j', to]).then(
+    () => true,
+    () => false,
+  );
 
 const OR_OFF = 'or put firewall into BERTH_AGENT_WITHOUT';
 
 /**
- * The chains in the format of `iptables-restore`, which replaces them in one step. `localPorts` is the range
- * from which the engine takes host ports; its proxy serves the published ones there.
+ * The chains, and the jumps to them that are missing, in the format of `iptables-restore`. `localPorts` is the
+ * range from which the engine takes host ports; its proxy serves the published ones there.
  */
-export function firewallRules(localPorts: string): string {
+export function firewallRules(localPorts: string, missing: readonly Jump[]): string {
   const range = localPorts.trim().split(/\s+/).join(':');
   const each = (make: (protocol: string) => string) => ['udp', 'tcp'].map(make);
   return [
@@ -130,10 +142,15 @@ export function firewallRules(localPorts: string): string {
     ...each((protocol) => `-A BERTH-INPUT -p ${protocol} --dport 53 -j RETURN`),
     ...each((protocol) => `-A BERTH-INPUT -p ${protocol} --dport ${range} -j RETURN`),
     '-A BERTH-INPUT -j REJECT',
+    ...missing.map(({ from, to }) => `-I ${from} 1 ${BRIDGES.join(' ')} -j ${to}`),
     'COMMIT',
     '',
   ].join('\n');
 }
+
+/** In one step: a chain without its rules would let everything pass while a jump leads to it. */
+const removalOf = ({ from, to }: Jump): string =>
+  ['*filter', `-D ${from} ${BRIDGES.join(' ')} -j ${to}`, `-F ${to}`, `-X ${to}`, 'COMMIT', ''].join('\n');
 
 /** The program whose rules the engine uses. */
 async function findProgram(): Promise<string> {
@@ -152,12 +169,6 @@ async function findProgram(): Promise<string> {
       `${DOCKER_CHAIN}: provide them, ${OR_OFF}`,
   );
 }
-
-const succeeds = (program: string, args: readonly string[]): Promise<boolean> =>
-  run(program, args).then(
-    () => true,
-    () => false,
-  );
 
 /** Throws with the first line of the program's complaint. */
 async function run(program: string, args: readonly string[], input = ''): Promise<void> {

@@ -117,6 +117,21 @@ test('P96: the rules are in force for a bridge that is made while another agent 
   expect(await rulesOf('DOCKER-USER')).toContain('-A DOCKER-USER -i berth+ -j BERTH-FORWARD');
 });
 
+test('P96: another agent that removes the rules meanwhile leaves no jump to a chain without them', async () => {
+  const remover = hostFirewall(true, async () => []);
+  for (let n = 0; n < 20; n += 1) {
+    await Promise.all([
+      remover.removeUnused(),
+      hostFirewall(true)
+        .apply()
+        .catch(() => {}),
+    ]);
+    const { stdout: rules } = await system('iptables', '-S');
+    const hasJump = rules.includes('-j BERTH-FORWARD');
+    expect([hasJump, /-A BERTH-FORWARD -d .* -j REJECT/.test(rules)]).toEqual([hasJump, hasJump]);
+  }
+});
+
 test('P96: the rules stay while a bridge of Berth is left', async () => {
   await run();
   await hostFirewall(true).apply();

@@ -26,7 +26,7 @@ test('P97: an agent whose engine is on another machine cannot set the firewall',
 });
 
 test('P96: name servers are reachable also at metadata addresses, and the range of host ports on the host', () => {
-  const rules = firewallRules('32768\t60999\n').split('\n');
+  const rules = firewallRules('32768\t60999\n', []).split('\n');
   const at = (rule: string) => rules.indexOf(`-A ${rule}`);
   expect(at('BERTH-FORWARD -p udp --dport 53 -j RETURN')).toBeGreaterThan(0);
   expect(at('BERTH-FORWARD -d 169.254.0.0/16 -j REJECT')).toBeGreaterThan(
