@@ -8,7 +8,7 @@ import {
   LOG_START,
   type LogPosition,
   noteOf,
-} from '../control-plane/core/streams/log-frames.ts';
+} from '../shared/streams/log-frames.ts';
 import { BerthError, isPassing } from './call.ts';
 import { type FollowOptions, pause } from './follow-options.ts';
 

@@ -4,6 +4,7 @@
  * those of a connection that was upgraded.
  */
 import * as z from 'zod';
+import { asciiBytes, asciiJson, asciiText } from './ascii-json.ts';
 
 /** Longer heads are refused. */
 export const MAX_HEAD_BYTES = 128 * 1024;
@@ -77,7 +78,7 @@ export class HeadReader {
     this.#head.set(part, this.#headBytes);
     this.#headBytes += part.length;
     if (this.#headBytes < this.#head.length) return undefined;
-    return { text: textOf(this.#head), rest: rest.subarray(part.length) };
+    return { text: asciiText(this.#head), rest: rest.subarray(part.length) };
   }
 }
 
@@ -113,26 +114,13 @@ export function endToEnd(headers: readonly HeaderPair[]): HeaderPair[] {
   return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
 }
 
-/** Text that a header can carry as well. */
-export const asciiJson = (value: unknown): string =>
-  JSON.stringify(value).replace(
-    /[^ -~]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-
 function encoded(head: object): Uint8Array | undefined {
   const text = asciiJson(head);
   if (text.length > MAX_HEAD_BYTES) return undefined;
   const bytes = new Uint8Array(LENGTH_BYTES + text.length);
   new DataView(bytes.buffer).setUint32(0, text.length);
-  for (let at = 0; at < text.length; at += 1) bytes[LENGTH_BYTES + at] = text.charCodeAt(at);
+  bytes.set(asciiBytes(text), LENGTH_BYTES);
   return bytes;
-}
-
-function textOf(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return text;
 }
 
 function decoded<T>(schema: z.ZodType<T>, text: string): T | undefined {

@@ -6,7 +6,7 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogChunk } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
-import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../core/streams/log-frames.ts';
+import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../../shared/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
 import type { LogSink } from '../connections/open-logs.ts';

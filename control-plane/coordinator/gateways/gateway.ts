@@ -182,7 +182,7 @@ export class Gateway {
 
   /**
    * Waits for the messages that the coordinator has sent before, such as the start itself. Then streams the
-   * output of one start in frames (core/streams/log-frames.ts), with a note at its end. Resolves to undefined
+   * output of one start in frames (shared/streams/log-frames.ts), with a note at its end. Resolves to undefined
    * if the connection has ended, and to `full` if the host serves its maximum. `reader` is an id that the
    * caller has made for this call, and `mostBytes` is the largest window of this stream.
    */

@@ -4,8 +4,8 @@
  */
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import { decodeFrame, FrameSplitter, noteOf } from '../../../shared/streams/log-frames.ts';
 import type { OperationError } from '../../core/model/errors.ts';
-import { decodeFrame, FrameSplitter, noteOf } from '../../core/streams/log-frames.ts';
 import { windowBefore } from '../../core/streams/log-windows.ts';
 import type { LogSink } from '../connections/open-logs.ts';
 import type { GatewayAddress, LogServer } from '../connections/session-peer.ts';

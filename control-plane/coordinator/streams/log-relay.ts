@@ -12,7 +12,7 @@ import {
   heartbeat,
   type LogNote,
   type LogPosition,
-} from '../../core/streams/log-frames.ts';
+} from '../../../shared/streams/log-frames.ts';
 import { smallestGrant } from '../../core/streams/log-windows.ts';
 import type { LogSink } from '../connections/open-logs.ts';
 import type { LogServer } from '../connections/session-peer.ts';
@@ -55,7 +55,7 @@ export class LogRelay implements LogSink {
   readonly #source: () => LogSource;
   readonly #done: () => void;
   /**
-   * True if each chunk follows its position (core/streams/log-frames.ts), for subscribers that resume on
+   * True if each chunk follows its position (shared/streams/log-frames.ts), for subscribers that resume on
    * another stream.
    */
   readonly #framed: boolean;

@@ -5,9 +5,9 @@
 
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import type { LogPosition } from '../../../shared/streams/log-frames.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
-import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { LogWindows } from '../../core/streams/log-windows.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { LogServer } from '../connections/session-peer.ts';
@@ -18,7 +18,7 @@ import type { PlacementSource } from './placements.ts';
 /**
  * Streams the output of a service from its first byte. The stream ends when no more output will come, and is
  * aborted if the subscriber loses access. With `from` it begins there, in frames
- * (core/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start. Rejects with
+ * (shared/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start. Rejects with
  * OperationError.
  */
 export type OpenLog = (

@@ -3,7 +3,7 @@
  * service waits here, so that a slow subscriber costs little memory and also stops the hosts (P9). Never
  * inspects the output.
  */
-import { encodeNote, FrameSplitter, heartbeat } from '../../core/streams/log-frames.ts';
+import { encodeNote, FrameSplitter, heartbeat } from '../../../shared/streams/log-frames.ts';
 import type { OpenLog } from '../../operations/executions/execution-logs.ts';
 import { toOperationError } from '../json/render.ts';
 

@@ -21,7 +21,7 @@ export async function ensureWebFiles(folder: string): Promise<void> {
       `${WEB}/icon.svg`,
       'control-plane/local/assets/web-files.ts',
       'control-plane/core/model/text.ts',
-      'control-plane/core/streams/log-frames.ts',
+      'shared/streams/log-frames.ts',
       `${WEB}/components/duration.ts`,
       `${WEB}/components/memory-unit.ts`,
     ],

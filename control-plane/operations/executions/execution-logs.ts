@@ -1,13 +1,13 @@
 /** Opens several logs of one execution. */
 import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import { LOG_START, type LogPosition } from '../../../shared/streams/log-frames.ts';
 import { type Actor, authoriseOwned, noSuchService } from '../../core/accounts/account.ts';
-import { LOG_START, type LogPosition } from '../../core/streams/log-frames.ts';
 import { findState } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';
 import type { Context } from '../context.ts';
 import { getServices } from './reads.ts';
 
-/** Opens the output of a service from a position on, as frames (core/streams/log-frames.ts). */
+/** Opens the output of a service from a position on, as frames (shared/streams/log-frames.ts). */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
 
 /**

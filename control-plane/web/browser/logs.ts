@@ -1,5 +1,5 @@
 /** Script of a log page: connects feed, rows, search and view, and shows the state of the log. */
-import type { LogNote } from '../../core/streams/log-frames.ts';
+import type { LogNote } from '../../../shared/streams/log-frames.ts';
 import { LogFeed } from './logs/log-feed.ts';
 import { LogLines } from './logs/log-line.ts';
 import { LogRows } from './logs/log-rows.ts';

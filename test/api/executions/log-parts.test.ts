@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { decodeFrame, FrameSplitter, noteOf } from '../../../control-plane/core/streams/log-frames.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { decodeFrame, FrameSplitter, noteOf } from '../../../shared/streams/log-frames.ts';
 import { type AgentOptions, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service, waiting } from '../../support/fixtures/descriptions.ts';

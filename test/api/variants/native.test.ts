@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { decodeFrame, FrameSplitter } from '../../../control-plane/core/streams/log-frames.ts';
+import { decodeFrame, FrameSplitter } from '../../../shared/streams/log-frames.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { basic, HttpClient } from '../../support/clients/http-client.ts';

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import {
   decodeFrame,
   FrameSplitter,
   type LogFrame,
   type LogNote,
   noteOf,
-} from '../../../control-plane/core/streams/log-frames.ts';
-import type { Assignment } from '../../../shared/protocol/assignment.ts';
+} from '../../../shared/streams/log-frames.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';

@@ -2,9 +2,9 @@
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { noTraffic, type Traffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
-import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { LogPosition } from '../../../shared/streams/log-frames.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
 
 /** A relay with the state of its service, and the agent's end of its connections. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LineSplitter } from '../../../client/lines.ts';
 import { readOutput } from '../../../client/output.ts';
-import { encodeFrame, encodeNote } from '../../../control-plane/core/streams/log-frames.ts';
+import { encodeFrame, encodeNote } from '../../../shared/streams/log-frames.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const SERVICE = 7;

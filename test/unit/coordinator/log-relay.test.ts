@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest';
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
-import {
-  decodeFrame,
-  FrameSplitter,
-  type LogPosition,
-} from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import { decodeFrame, FrameSplitter, type LogPosition } from '../../../shared/streams/log-frames.ts';
 import { MemorySocket } from '../../support/agents/model-agent.ts';
 import { RelayRig, settle } from '../../support/rigs/log-relay.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { LogSubscriber } from '../../../control-plane/core/streams/channel-subscriber.ts';
-import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
+import type { LogPosition } from '../../../shared/streams/log-frames.ts';
 import { CoordinatorRig, codeOf, owner } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';

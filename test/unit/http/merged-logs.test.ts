@@ -1,12 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import {
-  decodeFrame,
-  encodeFrame,
-  FrameSplitter,
-  noteOf,
-} from '../../../control-plane/core/streams/log-frames.ts';
 import { mergedLogs } from '../../../control-plane/http/api/merged-logs.ts';
+import { decodeFrame, encodeFrame, FrameSplitter, noteOf } from '../../../shared/streams/log-frames.ts';
 
 afterEach(() => vi.useRealTimers());
 

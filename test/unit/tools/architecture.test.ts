@@ -16,11 +16,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     shared: [],
     'control-plane': [],
     agent: [],
-    client: [
-      'control-plane/core/streams/log-frames.ts',
-      'type control-plane/http/accounts',
-      'type control-plane/http/json',
-    ],
+    client: ['type control-plane/http/accounts', 'type control-plane/http/json'],
     cli: ['client'],
   },
   cli: {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeFrame } from '../../../control-plane/core/streams/log-frames.ts';
 import { joinedLogs } from '../../../control-plane/web/pages/executions/joined-logs.ts';
+import { encodeFrame } from '../../../shared/streams/log-frames.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { encodeFrame, encodeNote, type LogNote } from '../../../control-plane/core/streams/log-frames.ts';
 import { LogFeed } from '../../../control-plane/web/browser/logs/log-feed.ts';
+import { encodeFrame, encodeNote, type LogNote } from '../../../shared/streams/log-frames.ts';
 
 const payload = new TextEncoder().encode('line\n');
 const output = (offset: number) => encodeFrame({ service: 7, position: { generation: 1, offset }, payload });

@@ -6,7 +6,7 @@ import {
   FrameSplitter,
   heartbeat,
   noteOf,
-} from '../../../control-plane/core/streams/log-frames.ts';
+} from '../../../shared/streams/log-frames.ts';
 
 const payload = new TextEncoder().encode('some output\n');
 const frames = [

@@ -2,7 +2,8 @@
  * Requests to web applications on workerd: the Worker authorises, and the gateway of the host relays. The
  * bytes never pass the coordinator.
  */
-import { asciiJson, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
+import type { HeaderPair } from '../../../../shared/streams/app-heads.ts';
+import { asciiJson } from '../../../../shared/streams/ascii-json.ts';
 import { type ErrorCode, OperationError } from '../../../core/model/errors.ts';
 import type { AppRequest } from '../../../core/streams/app-request.ts';
 import { type AppAnswer, type AppRelay, bodyFrom, isBodiless, responseOf } from '../../apps/app-relay.ts';

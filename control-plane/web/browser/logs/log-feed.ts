@@ -9,7 +9,7 @@ import {
   type LogNote,
   type LogPosition,
   noteOf,
-} from '../../../core/streams/log-frames.ts';
+} from '../../../../shared/streams/log-frames.ts';
 
 /** Three heartbeats (http/api/merged-logs.ts). */
 const SILENCE_MS = 45_000;

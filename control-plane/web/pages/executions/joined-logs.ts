@@ -2,14 +2,15 @@
  * Joins the output of several services into one text: one after the other, each below a line with its name.
  * What can't be read is stated at its place. Reads one log at a time.
  */
+
+import { decodeFrame, FrameSplitter, noteOf } from '../../../../shared/streams/log-frames.ts';
 import { OperationError } from '../../../core/model/errors.ts';
-import { decodeFrame, FrameSplitter, noteOf } from '../../../core/streams/log-frames.ts';
 import { toOperationError } from '../../../http/json/render.ts';
 import type { OpenLog } from '../../../operations/executions/execution-logs.ts';
 
 export interface NamedLog {
   name: string;
-  /** As frames (core/streams/log-frames.ts). */
+  /** As frames (shared/streams/log-frames.ts). */
   open: OpenLog;
 }
 

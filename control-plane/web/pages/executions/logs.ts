@@ -1,8 +1,8 @@
 /** The log pages of an execution: the viewer, its stream, and the output as written. */
 import { Hono } from 'hono';
+import { LOG_START } from '../../../../shared/streams/log-frames.ts';
 import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
-import { LOG_START } from '../../../core/streams/log-frames.ts';
 import type { ExecutionView, ServiceView } from '../../../core/views/execution-views.ts';
 import { executionLogs, MAX_SERVICES, STREAM_HEADERS } from '../../../http/api/execution-logs.ts';
 import { pathId } from '../../../http/request.ts';

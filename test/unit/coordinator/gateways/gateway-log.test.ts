@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { GatewayLog } from '../../../../control-plane/coordinator/gateways/gateway-log.ts';
-import { encodeFrame, encodeNote, heartbeat } from '../../../../control-plane/core/streams/log-frames.ts';
+import { encodeFrame, encodeNote, heartbeat } from '../../../../shared/streams/log-frames.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const KEY = { service: 7, generation: 2 };

@@ -4,14 +4,9 @@ import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gatew
 import type { Ended, Placed } from '../../../../control-plane/coordinator/streams/placement.ts';
 import { serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
-import {
-  encodeFrame,
-  encodeNote,
-  heartbeat,
-  type LogNote,
-} from '../../../../control-plane/core/streams/log-frames.ts';
 import { LogWindows } from '../../../../control-plane/core/streams/log-windows.ts';
 import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
+import { encodeFrame, encodeNote, heartbeat, type LogNote } from '../../../../shared/streams/log-frames.ts';
 import { owner } from '../../../support/rigs/coordinator-rig.ts';
 
 type Served = ReadableStream<Uint8Array> | 'full' | undefined;

@@ -8,6 +8,8 @@
  * is empty, and only shows that the stream is alive.
  */
 
+import { asciiBytes, asciiJson, asciiText } from './ascii-json.ts';
+
 /**
  * A position in the output of a service: the generation of a start, and the offset there after a chunk (P10).
  */
@@ -52,7 +54,7 @@ export function encodeFrame({ service, position, payload }: LogFrame): Uint8Arra
 const NO_POSITION: LogPosition = { generation: 0, offset: 0 };
 
 export const encodeNote = (service: number, note: LogNote): Uint8Array<ArrayBuffer> =>
-  encodeFrame({ service, position: NO_POSITION, payload: new TextEncoder().encode(JSON.stringify(note)) });
+  encodeFrame({ service, position: NO_POSITION, payload: asciiBytes(asciiJson(note)) });
 
 export const heartbeat = (): Uint8Array<ArrayBuffer> =>
   encodeFrame({ service: 0, position: NO_POSITION, payload: new Uint8Array() });
@@ -68,7 +70,7 @@ export function decodeFrame(frame: Uint8Array): LogFrame {
 
 /** The note in the frame, if the frame is a note. */
 export const noteOf = ({ service, position, payload }: LogFrame): LogNote | undefined =>
-  service > 0 && position.generation === 0 ? JSON.parse(new TextDecoder().decode(payload)) : undefined;
+  service > 0 && position.generation === 0 ? JSON.parse(asciiText(payload)) : undefined;
 
 /** Splits a stream of bytes, in pieces of any size, into frames. */
 export class FrameSplitter {
