@@ -3,6 +3,7 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
+import { CopyLimits } from './channels/copy-limits.ts';
 import type { Config } from './config.ts';
 import type { Addresses } from './connection/addresses.ts';
 import type { Identity } from './connection/identity.ts';
@@ -31,7 +32,6 @@ import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
 import { sameKey } from './services/plan.ts';
 import { Reporter } from './services/reporter.ts';
-import { CopyLimits } from './streams/copy-limits.ts';
 import type { Updater } from './update/updater.ts';
 
 const ENGINE_REFRESH_MS = 30_000;

@@ -24,7 +24,7 @@ import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { openDownload } from './coordinator/streams/download.ts';
-import { ownLogs, serviceLogs } from './coordinator/streams/service-logs.ts';
+import { ownChannels, ownLogs, serviceLogs } from './coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { type Limit, limitFamilies } from './core/metrics/limits.ts';
@@ -304,7 +304,7 @@ function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): Strea
     clock: nodeClock(() => {}),
     rules: streamRulesOf(config.BERTH_LIMITS),
     ...placementsOf(api),
-    streamsAt: async ({ hostId }) => agents.session(hostId)?.peer.streams,
+    channelsAt: async (at) => ownChannels(agents, at),
   };
 }
 

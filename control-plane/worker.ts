@@ -12,13 +12,17 @@ import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './con
 import { placementsOf } from './coordinator/coordinator-api.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
+import { dialling } from './coordinator/runtime/channel-sockets.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
-import { gatewayLogs } from './coordinator/runtime/gateway-logs.ts';
-import { forwardDownload, forwardStream } from './coordinator/runtime/gateway-streams.ts';
+import { gatewayChannels, gatewayLogs } from './coordinator/runtime/gateway-channels.ts';
+import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
+import { objectClock } from './coordinator/runtime/object-clock.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
+import { openDownload } from './coordinator/streams/download.ts';
 import { serviceLogs } from './coordinator/streams/service-logs.ts';
+import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
 import { AppCounts } from './core/metrics/app-counts.ts';
 import { cloudflareAddress } from './guard/address.ts';
@@ -108,6 +112,13 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const coordinator = coordinatorClient(() => coordinatorStub(env));
   const gatewayFor = ({ hostId }: { hostId: number }) =>
     gatewayStub(env, gatewayOf(hostId, config.BERTH_LIMITS.hostsPerGateway));
+  const dial = dialling((gateway) => gatewayStub(env, gateway));
+  const streamDeps: StreamSessionDeps = {
+    clock: objectClock,
+    rules: assembly.scheduling.streams,
+    ...placementsOf(coordinator),
+    channelsAt: async (at) => gatewayChannels(dial, at),
+  };
   const access = scrapeAccessOf(config);
   const http = new HttpCounts();
   const apps = appsOf(config);
@@ -125,15 +136,11 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     coordinator,
     openLog: serviceLogs({
       ...placementsOf(coordinator),
-      logsAt: gatewayLogs((gateway) => gatewayStub(env, gateway)),
+      logsAt: gatewayLogs(dial),
     }),
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },
-    download: (one) =>
-      forwardDownload(
-        gatewayStub(env, gatewayOf(one.request.hostId, config.BERTH_LIMITS.hostsPerGateway)),
-        one,
-      ),
+    download: (one) => openDownload(one, streamDeps),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     maxWaitingLogins: config.BERTH_LIMITS.waitingLogins,

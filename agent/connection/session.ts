@@ -9,9 +9,8 @@ import type { Down } from '../../shared/protocol/down.ts';
 import { PULSE } from '../../shared/protocol/pulse.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import { Channels } from '../channels/channels.ts';
 import type { Moment } from '../services/lease.ts';
-import { Streams } from '../streams/streams.ts';
-import { LogStreams } from './log-streams.ts';
 import type { SessionOptions, SessionSocket, Welcome } from './session-options.ts';
 
 type Phase =
@@ -26,8 +25,7 @@ const FLUSH_DELAY_MS = 200;
 export class ControlPlaneSession {
   readonly #socket: SessionSocket;
   readonly #options: SessionOptions;
-  readonly #logs: LogStreams;
-  readonly #streams: Streams;
+  readonly #channels: Channels;
   #phase: Phase = { name: 'greeting' };
   #signOfLife: NodeJS.Timeout | undefined;
   #deferredFlush: NodeJS.Timeout | undefined;
@@ -42,16 +40,14 @@ export class ControlPlaneSession {
     this.#socket = socket;
     this.#options = options;
     const { agent, output, deployment, host, engine, reporter } = options;
-    this.#logs = new LogStreams({
-      open: (key) => output.open(key),
-      retention: output.retention,
-      mayWrite: (key) => agent.mayWrite(key),
-      usageOf: options.usageOf,
-      send: (message) => this.#send(message),
-      sendBytes: (bytes) => socket.sendBytes(bytes),
-    });
-    this.#streams = new Streams({
+    this.#channels = new Channels({
       open: options.openTarget,
+      output: {
+        open: (key) => output.open(key),
+        retention: output.retention,
+        mayWrite: (key) => agent.mayWrite(key),
+        usageOf: options.usageOf,
+      },
       send: (message) => this.#send(message),
       sendBytes: (bytes) => socket.sendBytes(bytes),
     });
@@ -82,7 +78,7 @@ export class ControlPlaneSession {
   }
 
   receive(frame: string | Uint8Array): void {
-    // What was in transit when this side closed the connection: to a stream, bytes before it may be missing.
+    // What was in transit when this side closed the connection: to a channel, bytes before it may be missing.
     if (frame === PULSE || this.#phase.name === 'closed') return;
     if (this.#hasLeaseExpired()) {
       this.#close('resync', 'the lease has expired');
@@ -90,8 +86,8 @@ export class ControlPlaneSession {
     }
     try {
       if (typeof frame === 'string') this.#handle(decodeDown(frame));
-      else if (!this.#streams.chunk(decodeChunk(frame)))
-        this.#close('badMessage', 'a stream exceeds its credit');
+      else if (!this.#channels.chunk(decodeChunk(frame)))
+        this.#close('badMessage', 'a channel exceeds its credit');
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#close('badMessage', error.message);
@@ -104,8 +100,7 @@ export class ControlPlaneSession {
     this.#options.reporter.onChange(undefined);
     clearInterval(this.#signOfLife);
     clearTimeout(this.#deferredFlush);
-    this.#logs.closeAll();
-    this.#streams.closeAll();
+    this.#channels.closeAll();
   }
 
   /**
@@ -142,14 +137,8 @@ export class ControlPlaneSession {
         this.#compareClocks(message.sequence, message.timeMs);
         if (message.coreShares) agent.cpuLimits.share(message.coreShares);
         break;
-      case 'logs.open':
-        this.#logs.open(message);
-        break;
-      case 'logs.credit':
-        this.#logs.grant(message);
-        break;
-      case 'logs.close':
-        this.#logs.close(message.stream);
+      case 'collect':
+        this.#channels.collect(message.ms);
         break;
       case 'report.request':
         void this.#reportMeasured();
@@ -161,7 +150,7 @@ export class ControlPlaneSession {
         this.#options.update(message);
         break;
       default:
-        this.#streams.receive(message);
+        this.#channels.receive(message);
     }
   }
 

@@ -126,8 +126,8 @@ const hasJump = (program: string, { from, to }: Jump): Promise<boolean> =>
 const OR_OFF = 'or put firewall into BERTH_AGENT_WITHOUT';
 
 /**
- * The chains, and the jumps to them that are missing, in the format of `iptables-restore`. `localPorts` is the
- * range from which the engine takes host ports; its proxy serves the published ones there.
+ * The chains, and the jumps to them that are missing, in the format of `iptables-restore`. `localPorts` is
+ * the range from which the engine takes host ports; its proxy serves the published ones there.
  */
 export function firewallRules(localPorts: string, missing: readonly Jump[]): string {
   const range = localPorts.trim().split(/\s+/).join(':');

@@ -1,12 +1,13 @@
 /**
- * One open log stream: reads the stored output from an offset, follows it while it grows, and sends it within
- * its credit (P9, P10). Reads nothing without credit. Never decides whether a service has ended.
+ * One open channel to output: reads the stored output from an offset, follows it while it grows, and sends it
+ * within its credit (P9, P10). Reads nothing without credit. Never decides whether a service has ended.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
-import type { LogFormat, LogPart } from '../../shared/protocol/down.ts';
-import type { Up } from '../../shared/protocol/up.ts';
-import { messageOf } from '../logger.ts';
+import type { ServiceKey } from '../../shared/protocol/assignment.ts';
+import { CHUNK_HEADER_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
+import type { Credit } from '../../shared/streams/credit.ts';
+import { FRAME_HEADER_BYTES, writeFrameHeader } from '../../shared/streams/log-frames.ts';
+import { CHUNK_BYTES, type OutputTarget } from '../../shared/streams/targets.ts';
 import { sleep } from '../sleep.ts';
 import {
   FRAME_BYTES,
@@ -21,14 +22,11 @@ import {
 import { tailOf } from './record-tail.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
 
-export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
-
 export interface LogReaderOptions {
-  stream: number;
-  offset: number;
-  credit: number;
-  format: LogFormat;
-  part: LogPart;
+  channel: number;
+  key: ServiceKey;
+  target: Omit<OutputTarget, 'kind'>;
+  credit: Credit;
   open(): Promise<FileHandle | undefined>;
   /** Position of the first byte that is still stored. It may grow at any time. */
   firstOffset(): number;
@@ -46,9 +44,8 @@ export interface LogReaderOptions {
   isLive(): boolean;
   /** Least pause after a read that found little, so that output in many small pieces takes few messages. */
   pauseMs(): number;
-  /** Sends a chunk's frame. The frame's bytes may change once the promise resolves. */
+  /** Sends a chunk with one frame of output. Its bytes may change once the promise resolves. */
   send(frame: Uint8Array): Promise<void>;
-  end(end: LogEnd): void;
 }
 
 const READ_BYTES = 256 * 1024;
@@ -60,51 +57,40 @@ const LAST_POLL_MS = 50;
 export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #closed = new AbortController();
-  readonly #frame = Buffer.allocUnsafe(CHUNK_HEADER_BYTES + LOG_CHUNK_BYTES);
-  #credit: number;
-  #wake: (() => void) | undefined;
+  readonly #chunk = Buffer.allocUnsafe(CHUNK_HEADER_BYTES + CHUNK_BYTES);
+  readonly #frame = this.#chunk.subarray(CHUNK_HEADER_BYTES);
+  readonly #output = this.#frame.subarray(FRAME_HEADER_BYTES);
+  readonly #credit: Credit;
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#credit = options.credit;
-  }
-
-  grant(bytes: number): void {
-    this.#credit += bytes;
-    this.#wake?.();
+    writeChunkHeader(this.#chunk, options.channel);
   }
 
   close(): void {
     this.#closed.abort();
-    this.#wake?.();
+    this.#credit.close();
   }
 
-  /** Sends until the end of the output or until closed. Never throws. */
-  async run(): Promise<void> {
-    let end: LogEnd | undefined;
-    try {
-      end = await this.#serve();
-    } catch (error) {
-      end = { reason: 'failed', message: messageOf(error) };
-    }
-    if (end && !this.#isClosed()) this.#options.end(end);
-  }
-
-  async #serve(): Promise<LogEnd | undefined> {
+  /** Sends until the end of the output or until closed. Resolves to false if there is none. */
+  async run(): Promise<boolean> {
     const file = await this.#waitForFile();
     if (this.#isClosed()) {
       await file?.close();
-      return undefined;
+      return true;
     }
     if (!file) {
-      const { removedText, lostText, offset } = this.#options;
+      const { removedText, lostText, target } = this.#options;
       const text = removedText ?? lostText?.();
       // An earlier stream may have ended within a line.
-      if (text !== undefined) await this.#sendText(`${offset > 0 ? '\n' : ''}${this.#stamp()}${text}`, 0);
-      return { reason: 'missing' };
+      if (text !== undefined)
+        await this.#sendText(`${target.offset > 0 ? '\n' : ''}${this.#stamp()}${text}`, 0);
+      return false;
     }
     try {
-      return await this.#sendAll(file);
+      await this.#sendAll(file);
+      return true;
     } finally {
       await file.close();
     }
@@ -120,25 +106,25 @@ export class LogReader {
     return undefined;
   }
 
-  async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
-    const { format, isLive, firstOffset, part } = this.#options;
+  async #sendAll(file: FileHandle): Promise<void> {
+    const { target, isLive, firstOffset } = this.#options;
     // Output that never pauses also has an end at present.
     const end = this.#isFollowed ? Number.POSITIVE_INFINITY : (await file.stat()).size;
     const offset =
-      part.tail === undefined
-        ? this.#options.offset
-        : await tailOf(file, firstOffset, part.tail, this.#closed.signal);
+      target.tail === undefined
+        ? target.offset
+        : await tailOf(file, firstOffset, target.tail, this.#closed.signal);
     const remark = offset === 0 ? this.#options.remark?.() : undefined;
     if (remark !== undefined) await this.#sendText(`${this.#stamp()}${remark}`, 0);
-    let decoder = new RecordDecoder(format, await this.#openLineBefore(file, offset));
+    let decoder = new RecordDecoder(target.format, await this.#openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
     /** Bytes of an incomplete record at the start of `input`. */
     let carried = 0;
     let pollMs = 0;
     while (!this.#isClosed()) {
-      if (this.#credit <= 0) {
-        await this.#nextGrant();
+      if (this.#credit.bytes <= FRAME_HEADER_BYTES) {
+        await this.#credit.more();
         continue;
       }
       // Checked before the read: output that arrives between the two is read in the next round.
@@ -150,7 +136,7 @@ export class LogReader {
       // Checked after the read, which may have found a hole.
       if (position < first) {
         await this.#sendMissing(first - position, first, decoder.isLineOpen);
-        decoder = new RecordDecoder(format, NO_SOURCE);
+        decoder = new RecordDecoder(target.format, NO_SOURCE);
         position = first;
         carried = 0;
         continue;
@@ -169,10 +155,9 @@ export class LogReader {
         const lost = this.#options.lostText?.();
         const line = `${decoder.isLineOpen ? '\n' : ''}${this.#stamp()}${lost}`;
         if (lost !== undefined) await this.#sendText(line, position);
-        return { reason: 'exited' };
+        return;
       }
     }
-    return undefined;
   }
 
   /**
@@ -182,15 +167,11 @@ export class LogReader {
   async #sendRecords(input: Buffer, decoder: RecordDecoder, position: number): Promise<number> {
     let sent = 0;
     while (!this.#isClosed()) {
-      const maxBytes = Math.min(LOG_CHUNK_BYTES, this.#credit);
-      const payload = this.#frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + maxBytes);
-      const { read, written, full } = decoder.decode(input.subarray(sent), payload);
+      const room = this.#output.subarray(0, Math.max(0, this.#credit.bytes - FRAME_HEADER_BYTES));
+      const { read, written, full } = decoder.decode(input.subarray(sent), room);
       sent += read;
-      if (written > 0) {
-        this.#credit -= written;
-        writeChunkHeader(this.#frame, this.#options.stream, position + sent);
-        await this.#options.send(this.#frame.subarray(0, CHUNK_HEADER_BYTES + written));
-      } else if (full) await this.#nextGrant();
+      if (written > 0) await this.#send(written, position + sent);
+      else if (full) await this.#credit.more();
       if (!full) break;
     }
     return sent;
@@ -206,7 +187,7 @@ export class LogReader {
 
   /** Each line of the format `timestamps` begins with a time, here that of the reading. */
   #stamp(): string {
-    if (this.#options.format !== 'timestamps') return '';
+    if (this.#options.target.format !== 'timestamps') return '';
     const stamp = Buffer.alloc(STAMP_BYTES);
     new Stamp().write(Math.floor(Date.now() / 1000), stamp, 0);
     return stamp.toString('latin1');
@@ -215,17 +196,24 @@ export class LogReader {
   /** Sends a line that is not part of the stored output. The stream continues at `next`. */
   async #sendText(text: string, next: number): Promise<void> {
     const bytes = Buffer.from(`${text}\n`);
-    while (this.#credit < bytes.length && !this.#isClosed()) await this.#nextGrant();
+    while (this.#credit.bytes < FRAME_HEADER_BYTES + bytes.length && !this.#isClosed())
+      await this.#credit.more();
     if (this.#isClosed()) return;
-    this.#credit -= bytes.length;
-    bytes.copy(this.#frame, CHUNK_HEADER_BYTES);
-    writeChunkHeader(this.#frame, this.#options.stream, next);
-    await this.#options.send(this.#frame.subarray(0, CHUNK_HEADER_BYTES + bytes.length));
+    bytes.copy(this.#output);
+    await this.#send(bytes.length, next);
+  }
+
+  /** Sends the first bytes of `#output`. The output continues at `next`. */
+  async #send(length: number, next: number): Promise<void> {
+    const { service, generation } = this.#options.key;
+    this.#credit.use(FRAME_HEADER_BYTES + length);
+    writeFrameHeader(this.#frame, service, { generation, offset: next }, length);
+    await this.#options.send(this.#chunk.subarray(0, CHUNK_HEADER_BYTES + FRAME_HEADER_BYTES + length));
   }
 
   async #openLineBefore(file: FileHandle, offset: number): Promise<number> {
-    const { firstOffset, mayCutLine, part } = this.#options;
-    const isResumed = offset > 0 && part.tail === undefined;
+    const { firstOffset, mayCutLine, target } = this.#options;
+    const isResumed = offset > 0 && target.tail === undefined;
     const afterRemoved = () => (isResumed && mayCutLine() ? UNKNOWN_SOURCE : NO_SOURCE);
     if (offset <= firstOffset()) return afterRemoved();
     return openLineBefore(file, offset).catch((error: unknown) => {
@@ -236,22 +224,11 @@ export class LogReader {
   }
 
   get #isFollowed(): boolean {
-    return this.#options.part.follow !== false;
+    return this.#options.target.follow !== false;
   }
 
   #isClosed(): boolean {
     return this.#closed.signal.aborted;
-  }
-
-  /** Also resolves when closed. */
-  #nextGrant(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        resolve();
-      };
-      if (this.#isClosed()) resolve();
-    });
   }
 }
 

@@ -7,7 +7,7 @@
  * line that the process never ended is partial without a `last` record, and gets no newline here: the decoded
  * bytes are exactly the written ones.
  */
-import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { LogFormat } from '../../shared/streams/targets.ts';
 import type { OutputRecord } from '../engine/engine.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
 

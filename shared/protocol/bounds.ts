@@ -47,9 +47,6 @@ export const MAX_LEASE_MS = 86_400_000;
 
 /** The longest that an agent may be required to collect the output of logs, in ms. */
 export const MAX_COLLECT_MS = 1_000;
-/** Most last lines of a log that can be requested (P193). */
-export const MAX_TAIL_LINES = 10_000;
-
 /** Stands for the part of a text that was cut off. */
 const CUT = ' ... (cut)';
 

@@ -1,26 +1,17 @@
 /**
- * Encodes messages as JSON text frames, and log chunks as binary frames. Never does I/O.
+ * Encodes messages as JSON text frames, and chunks of channels as binary frames. Never does I/O.
  *
- * A log chunk is `stream: uint32`, `next: uint64` (both big-endian), then the payload. `next` is the offset
- * from which to resume after this chunk.
+ * A chunk is `channel: uint32` (big-endian), then the payload.
  */
 import * as z from 'zod';
 import { type Down, downSchema } from './down.ts';
 import { type Up, upSchema } from './up.ts';
 import { protocolText } from './version.ts';
 
-/** The most bytes that an agent may send on a log stream without further credit (PROTOCOL.md P9). */
-export const LOG_WINDOW_BYTES = 256 * 1024;
-/** Open log streams per connection. The agent fails further ones. */
-export const MAX_LOG_STREAMS = 256;
-/** Largest payload of one chunk, in bytes. */
-export const LOG_CHUNK_BYTES = 64 * 1024;
+export const CHUNK_HEADER_BYTES = 4;
 
-export const CHUNK_HEADER_BYTES = 12;
-
-export interface LogChunk {
-  stream: number;
-  next: number;
+export interface Chunk {
+  channel: number;
   payload: Uint8Array;
 }
 
@@ -37,27 +28,23 @@ export function decodeUp(text: string): Up {
 }
 export const decodeDown = (text: string): Down => parse(downSchema, parseJson(text));
 
-export function encodeChunk({ stream, next, payload }: LogChunk): Uint8Array<ArrayBuffer> {
+export function encodeChunk({ channel, payload }: Chunk): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(CHUNK_HEADER_BYTES + payload.byteLength);
-  writeChunkHeader(frame, stream, next);
+  writeChunkHeader(frame, channel);
   frame.set(payload, CHUNK_HEADER_BYTES);
   return frame;
 }
 
 /** For a sender whose frame already holds the payload after the first CHUNK_HEADER_BYTES. */
-export function writeChunkHeader(frame: Uint8Array, stream: number, next: number): void {
-  const header = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES);
-  header.setUint32(0, stream);
-  header.setBigUint64(4, BigInt(next));
+export function writeChunkHeader(frame: Uint8Array, channel: number): void {
+  new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES).setUint32(0, channel);
 }
 
-export function decodeChunk(frame: Uint8Array): LogChunk {
+export function decodeChunk(frame: Uint8Array): Chunk {
   if (frame.byteLength < CHUNK_HEADER_BYTES)
     throw new ProtocolError('a binary frame is shorter than its header');
-  const header = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES);
   return {
-    stream: header.getUint32(0),
-    next: Number(header.getBigUint64(4)),
+    channel: new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES).getUint32(0),
     payload: frame.subarray(CHUNK_HEADER_BYTES),
   };
 }

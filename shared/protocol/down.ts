@@ -1,10 +1,10 @@
 /** Messages that the control plane sends to an agent. */
 import * as z from 'zod';
 import {
-  streamBytes,
-  streamNumber,
+  channelBytes,
+  channelNumber,
+  channelTargetSchema,
   streamSignals,
-  streamTargetSchema,
   terminalSizeSchema,
 } from '../streams/targets.ts';
 import { assignmentSchema, idRangeSchema, serviceKeySchema } from './assignment.ts';
@@ -15,30 +15,13 @@ import {
   MAX_ID_RANGES,
   MAX_NAME_LENGTH,
   MAX_SHARES,
-  MAX_TAIL_LINES,
   messageText,
 } from './bounds.ts';
 import { agentReleaseSchema } from './release.ts';
 import { overlaySchema } from './swarm.ts';
 
-const stream = z.int().nonnegative();
+const channel = channelNumber;
 const revision = z.int().nonnegative();
-
-/** How long the agent collects output before it sends it. The latest value holds for all its logs (P178). */
-const collectMs = z.int().nonnegative().max(MAX_COLLECT_MS).optional();
-
-/** How the agent renders a log stream. `usage` is not the output, but what the start used (P228). */
-export const logFormatSchema = z.enum(['raw', 'timestamps', 'usage']);
-export type LogFormat = z.infer<typeof logFormatSchema>;
-
-/** Which part of a log a stream carries: by default all, followed to its end (P193). */
-const logPartSchema = z.object({
-  /** False: what there is at present. */
-  follow: z.boolean().optional(),
-  /** From so many lines before the present end on, in place of the offset. */
-  tail: z.int().positive().max(MAX_TAIL_LINES).optional(),
-});
-export type LogPart = z.infer<typeof logPartSchema>;
 
 /** The cores that these executions, which are of one user, may use while others want them. */
 const coreShareSchema = z.object({
@@ -90,46 +73,28 @@ export const downSchema = z.discriminatedUnion('type', [
     /** Replaces the earlier shares; absent if they have not changed (P150). */
     coreShares: z.array(coreShareSchema).max(MAX_SHARES).optional(),
   }),
-  /**
-   * Requests the log of this key from `offset` (0, or the `next` of a chunk); the agent may send `credit`
-   * bytes for now.
-   */
-  serviceKeySchema.extend({
-    type: z.literal('logs.open'),
-    stream,
-    offset: z.int().nonnegative(),
-    credit: z.int().positive(),
-    format: logFormatSchema,
-    /** Absent: no longer than the agent does by itself (P156). */
-    collectMs,
-    ...logPartSchema.shape,
-  }),
-  /** `collectMs` is absent if it has not changed. */
-  z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive(), collectMs }),
-  z.object({ type: z.literal('logs.close'), stream }),
+  /** How long the agent collects output before it sends it, in all its channels (P178). */
+  z.object({ type: z.literal('collect'), ms: z.int().nonnegative().max(MAX_COLLECT_MS) }),
   /** The agent must report now, and measure the usage of its containers (P179). Only with pulses. */
   z.object({ type: z.literal('report.request') }),
   /** For an agent on a manager of a swarm: containers are about to join this overlay network (P99). */
   overlaySchema.extend({ type: z.literal('network.make') }),
   /** The agent must update itself to this release (P200). */
   agentReleaseSchema.extend({ type: z.literal('update') }),
-  /**
-   * Connects a stream to a container of this key (P250). Its chunks are binary frames like those of logs,
-   * with stream numbers from STREAM_NUMBERS on. The agent may send `credit` bytes for now.
-   */
+  /** Connects a channel to the service or container of this key (P250). The agent may send `credit` bytes. */
   serviceKeySchema.extend({
-    type: z.literal('stream.open'),
-    stream: streamNumber,
-    target: streamTargetSchema,
-    credit: streamBytes,
+    type: z.literal('channel.open'),
+    channel,
+    target: channelTargetSchema,
+    credit: channelBytes,
   }),
-  z.object({ type: z.literal('stream.credit'), stream: streamNumber, bytes: streamBytes }),
+  z.object({ type: z.literal('channel.credit'), channel, bytes: channelBytes }),
   /** No more bytes follow: the end of standard input, or of a connection's one direction. */
-  z.object({ type: z.literal('stream.end'), stream: streamNumber }),
-  /** The stream is over. Late messages of the agent on it are ignored. */
-  z.object({ type: z.literal('stream.reset'), stream: streamNumber }),
-  terminalSizeSchema.extend({ type: z.literal('stream.resize'), stream: streamNumber }),
-  z.object({ type: z.literal('stream.signal'), stream: streamNumber, signal: z.enum(streamSignals) }),
+  z.object({ type: z.literal('channel.end'), channel }),
+  /** The channel is over. Late messages of the agent on it are ignored. */
+  z.object({ type: z.literal('channel.reset'), channel }),
+  terminalSizeSchema.extend({ type: z.literal('channel.resize'), channel }),
+  z.object({ type: z.literal('channel.signal'), channel, signal: z.enum(streamSignals) }),
 ]);
 export type Down = z.infer<typeof downSchema>;
-export type StreamDown = Extract<Down, { type: `stream.${string}` }>;
+export type ChannelDown = Extract<Down, { type: `channel.${string}` }>;

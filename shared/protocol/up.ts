@@ -1,6 +1,6 @@
-/** Messages that an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
+/** Messages that an agent sends. The bytes of channels travel beside them as binary frames (codec.ts). */
 import * as z from 'zod';
-import { streamBytes, streamNumber } from '../streams/targets.ts';
+import { channelBytes, channelNumber } from '../streams/targets.ts';
 import { MAX_ID, portProtocolSchema, provenIdsSchema, serviceKeySchema } from './assignment.ts';
 import {
   MAX_ADDRESS_LENGTH,
@@ -154,30 +154,28 @@ export const upSchema = z.discriminatedUnion('type', [
     usage: hostUsageSchema.optional(),
     swarm,
   }),
+  /** The target is connected. The control plane may send `credit` bytes; absent: none. */
+  z.object({ type: z.literal('channel.opened'), channel: channelNumber, credit: channelBytes.optional() }),
+  z.object({ type: z.literal('channel.credit'), channel: channelNumber, bytes: channelBytes }),
   /**
-   * Every byte of the stream was sent: `exited` (the container has ended, or the stream does not follow it)
-   * or `missing` (this host has no such log).
+   * No more bytes follow. With the exit code of a command, the channel is over, and so is one to output:
+   * `missing` if this host has none.
    */
   z.object({
-    type: z.literal('logs.end'),
-    stream: z.uint32(),
-    reason: z.enum(['exited', 'missing', 'failed']),
-    message: messageText().optional(),
+    type: z.literal('channel.end'),
+    channel: channelNumber,
+    exitCode: z.int32().optional(),
+    missing: z.literal(true).optional(),
   }),
-  /** The target of a stream is connected; the control plane may send `credit` bytes for now. */
-  z.object({ type: z.literal('stream.opened'), stream: streamNumber, credit: streamBytes }),
-  z.object({ type: z.literal('stream.credit'), stream: streamNumber, bytes: streamBytes }),
-  /** No more bytes follow. With the exit code of a command, the stream is over. */
-  z.object({ type: z.literal('stream.end'), stream: streamNumber, exitCode: z.int32().optional() }),
-  /** The stream is over, for this reason. `refused`: it was never open. */
+  /** The channel is over, for this reason. `refused`: it was never open. */
   z.object({
-    type: z.literal('stream.reset'),
-    stream: streamNumber,
+    type: z.literal('channel.reset'),
+    channel: channelNumber,
     refused: z.boolean(),
     message: messageText(),
   }),
 ]);
 export type Up = z.infer<typeof upSchema>;
-export type StreamUp = Extract<Up, { type: `stream.${string}` }>;
+export type ChannelUp = Extract<Up, { type: `channel.${string}` }>;
 export type Report = Extract<Up, { type: 'report' }>;
 export type Hello = Extract<Up, { type: 'hello' }>;

@@ -2,9 +2,10 @@
  * Limits of the control plane and of the agent that few operators change, with their defaults. BERTH_LIMITS
  * overrides them together: a JSON object with the names below, or the path of a file with one.
  */
+
 import * as z from 'zod';
 import { parseBytes, sizeText } from '../sizes.ts';
-import { MAX_STREAMS } from '../streams/targets.ts';
+import { MAX_CHANNELS } from '../streams/targets.ts';
 import { fieldsSetting } from './fields-setting.ts';
 
 const MIB = 2 ** 20;
@@ -94,9 +95,9 @@ const limitsSchema = z.object({
   // Streams.
   streams: count(1_000, 'streams', { max: 100_000 }),
   streamsPerUser: count(50, 'streams', { max: 10_000 }),
-  streamsPerService: count(32, 'streams', { max: MAX_STREAMS }),
-  streamsPerHost: count(MAX_STREAMS, 'streams', { max: MAX_STREAMS }),
-  appRequests: count(64, 'requests', { max: MAX_STREAMS }),
+  streamsPerService: count(32, 'streams', { max: MAX_CHANNELS }),
+  streamsPerHost: count(MAX_CHANNELS, 'streams', { max: MAX_CHANNELS }),
+  appRequests: count(64, 'requests', { max: MAX_CHANNELS }),
   waitingAppRequests: count(64, 'requests', { max: 10_000 }),
   streamIdleS: time(3_600, 'seconds', { min: 0.1, max: WEEK_S }),
   streamTimeS: time(DAY_S, 'seconds', { min: 0.1, max: WEEK_S }),

@@ -36,19 +36,29 @@ export interface LogFrame {
   payload: Uint8Array;
 }
 
-const HEADER_BYTES = 20;
+export const FRAME_HEADER_BYTES = 20;
 /** A frame with more is invalid, because chunks have at most 64 KiB. */
 const MAX_PAYLOAD_BYTES = 1 << 20;
 
 export function encodeFrame({ service, position, payload }: LogFrame): Uint8Array<ArrayBuffer> {
-  const frame = new Uint8Array(HEADER_BYTES + payload.byteLength);
-  const header = new DataView(frame.buffer);
-  header.setUint32(0, service);
-  header.setUint32(4, position.generation);
-  header.setFloat64(8, position.offset);
-  header.setUint32(16, payload.byteLength);
-  frame.set(payload, HEADER_BYTES);
+  const frame = new Uint8Array(FRAME_HEADER_BYTES + payload.byteLength);
+  writeFrameHeader(frame, service, position, payload.byteLength);
+  frame.set(payload, FRAME_HEADER_BYTES);
   return frame;
+}
+
+/** For a sender whose frame already holds `length` bytes of output after the first FRAME_HEADER_BYTES. */
+export function writeFrameHeader(
+  frame: Uint8Array,
+  service: number,
+  { generation, offset }: LogPosition,
+  length: number,
+): void {
+  const header = new DataView(frame.buffer, frame.byteOffset, FRAME_HEADER_BYTES);
+  header.setUint32(0, service);
+  header.setUint32(4, generation);
+  header.setFloat64(8, offset);
+  header.setUint32(16, length);
 }
 
 const NO_POSITION: LogPosition = { generation: 0, offset: 0 };
@@ -60,17 +70,28 @@ export const heartbeat = (): Uint8Array<ArrayBuffer> =>
   encodeFrame({ service: 0, position: NO_POSITION, payload: new Uint8Array() });
 
 export function decodeFrame(frame: Uint8Array): LogFrame {
-  const header = new DataView(frame.buffer, frame.byteOffset, HEADER_BYTES);
+  const header = new DataView(frame.buffer, frame.byteOffset, FRAME_HEADER_BYTES);
   return {
     service: header.getUint32(0),
     position: { generation: header.getUint32(4), offset: header.getFloat64(8) },
-    payload: frame.subarray(HEADER_BYTES),
+    payload: frame.subarray(FRAME_HEADER_BYTES),
   };
 }
 
 /** The note in the frame, if the frame is a note. */
 export const noteOf = ({ service, position, payload }: LogFrame): LogNote | undefined =>
   service > 0 && position.generation === 0 ? JSON.parse(asciiText(payload)) : undefined;
+
+/** Whether the bytes are one whole frame of this start. A host must not pass its output off as another's. */
+export function isFrameOf(
+  { service, generation }: { service: number; generation: number },
+  bytes: Uint8Array,
+): boolean {
+  if (bytes.byteLength < FRAME_HEADER_BYTES) return false;
+  const header = new DataView(bytes.buffer, bytes.byteOffset, FRAME_HEADER_BYTES);
+  const isWhole = header.getUint32(16) === bytes.byteLength - FRAME_HEADER_BYTES;
+  return isWhole && header.getUint32(0) === service && header.getUint32(4) === generation;
+}
 
 /** Splits a stream of bytes, in pieces of any size, into frames. */
 export class FrameSplitter {
@@ -85,10 +106,10 @@ export class FrameSplitter {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const frames: Uint8Array[] = [];
     let start = 0;
-    while (bytes.byteLength - start >= HEADER_BYTES) {
+    while (bytes.byteLength - start >= FRAME_HEADER_BYTES) {
       const length = view.getUint32(start + 16);
       if (length > MAX_PAYLOAD_BYTES) throw new Error('the log stream has an invalid frame');
-      const end = start + HEADER_BYTES + length;
+      const end = start + FRAME_HEADER_BYTES + length;
       if (end > bytes.byteLength) break;
       frames.push(bytes.subarray(start, end));
       start = end;

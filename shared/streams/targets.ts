@@ -1,27 +1,43 @@
-/**
- * Targets of streams: commands in containers and ports of theirs, and the bounds of streams (PROTOCOL.md P250
- * to P259).
- */
+/** Targets of channels: output of services, commands, files and ports of containers, and their bounds. */
 import * as z from 'zod';
 
-/** Streams have numbers from here on, and logs have smaller ones. */
-export const STREAM_NUMBERS = 2 ** 31;
-/** The most bytes in transit in one direction of a stream (P251). */
-export const STREAM_WINDOW_BYTES = 256 * 1024;
+/** The most bytes in transit in one direction of a channel (P251). */
+export const WINDOW_BYTES = 256 * 1024;
 /** Largest payload of a chunk, in bytes. */
-export const STREAM_CHUNK_BYTES = 64 * 1024;
-/** Streams that are open on one connection. The agent resets further ones. */
-export const MAX_STREAMS = 256;
+export const CHUNK_BYTES = 64 * 1024;
+/** Channels to output on one connection, and as many to everything else. The agent resets further ones. */
+export const MAX_CHANNELS = 256;
 /** Words of a command, and their characters together. A Linux kernel takes 2 MiB at most. */
 export const MAX_EXEC_WORDS = 4_096;
 export const MAX_EXEC_LENGTH = 128 * 1024;
 
 /** In messages between control plane and agents. */
-export const streamNumber = z
-  .int()
-  .min(STREAM_NUMBERS)
-  .max(2 ** 32 - 1);
-export const streamBytes = z.int().positive().max(STREAM_WINDOW_BYTES);
+export const channelNumber = z.uint32();
+export const channelBytes = z.int().positive().max(WINDOW_BYTES);
+
+/** Most last lines of a log that can be requested (P193). */
+export const MAX_TAIL_LINES = 10_000;
+
+/** How output is rendered. `usage` is not the output, but what the start used (P228). */
+export const logFormatSchema = z.enum(['raw', 'timestamps', 'usage']);
+export type LogFormat = z.infer<typeof logFormatSchema>;
+
+/** Which part of the output: by default all, followed to its end (P193). */
+const logPartSchema = z.object({
+  /** False: what there is at present. */
+  follow: z.boolean().optional(),
+  /** From so many lines before the present end on, in place of the offset. */
+  tail: z.int().positive().max(MAX_TAIL_LINES).optional(),
+});
+export type LogPart = z.infer<typeof logPartSchema>;
+
+/** The output of a start, as frames (log-frames.ts), from `offset` on: 0, or the position after a frame. */
+export const outputSchema = logPartSchema.extend({
+  kind: z.literal('output'),
+  offset: z.int().nonnegative(),
+  format: logFormatSchema,
+});
+export type OutputTarget = z.infer<typeof outputSchema>;
 
 const cells = z.int().min(1).max(10_000);
 
@@ -40,7 +56,7 @@ export const execSchema = z.object({
     .min(1)
     .max(MAX_EXEC_WORDS)
     .refine((words) => words.reduce((sum, word) => sum + word.length, 0) <= MAX_EXEC_LENGTH),
-  /** Absent: no terminal, and each chunk of output begins with its channel (P254). */
+  /** Absent: no terminal, and each chunk of output begins with its source (P254). */
   terminal: terminalSizeSchema.optional(),
   /** `uid`, `name`, or either with a group; absent: that of the container. */
   user: z.string().min(1).max(64).optional(),
@@ -81,8 +97,9 @@ export const filesInSchema = z.object({
 });
 export type FilesIn = z.infer<typeof filesInSchema>;
 
-/** What a stream is connected to. */
-export const streamTargetSchema = z.discriminatedUnion('kind', [
+/** What a channel is connected to. */
+export const channelTargetSchema = z.discriminatedUnion('kind', [
+  outputSchema,
   execSchema,
   /** A TCP port of the container's own address. */
   z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
@@ -91,7 +108,6 @@ export const streamTargetSchema = z.discriminatedUnion('kind', [
   /** One request to the web application at such a port (app-heads.ts). */
   z.object({ kind: z.literal('http'), port: z.int().min(1).max(65_535) }),
 ]);
-export type StreamTarget = z.infer<typeof streamTargetSchema>;
-
-/** The first byte of a chunk of output without a terminal. */
-export const channels = { stdout: 1, stderr: 2 } as const;
+export type ChannelTarget = z.infer<typeof channelTargetSchema>;
+/** All but output: what is connected to one running container. */
+export type StreamTarget = Exclude<ChannelTarget, OutputTarget>;

@@ -39,8 +39,9 @@ onHosts(onEach('B', 'A'), (host) => {
     const answer = async (nth: number, lines?: string) => {
       const [one] = await agent.assigned(id);
       const log = await agent.log(one?.service ?? 0, nth);
-      if (lines) await log.write(lines);
-      log.end(lines ? 'exited' : 'failed', lines ? undefined : 'no memory left');
+      if (!lines) return log.fail('no memory left');
+      await log.write(lines);
+      log.end();
     };
     const lines = `1000\n11000 ${2 * GIB} 1\n31000 ${GIB} 0.25\n`;
     const [shown] = await Promise.all([berth.run(['usage', String(id)]), answer(0, lines)]);

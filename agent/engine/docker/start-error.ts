@@ -17,7 +17,7 @@ const MOST_RUN_MS = 5_000;
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** Bit of a folder in Go's file mode. */
 const MODE_FOLDER = 0x8000_0000;
-/** The header before each piece of output: its channel and its length. */
+/** The header before each piece of output: its source and its length. */
 const FRAME_BYTES = 8;
 const STDERR = 2;
 

@@ -23,8 +23,8 @@ export class CopyCommand {
 
   /** Its standard output. */
   async *output(): AsyncGenerator<Uint8Array> {
-    for await (const { bytes, channel } of this.#command.output)
-      if (channel !== STDERR) yield bytes;
+    for await (const { bytes, source } of this.#command.output)
+      if (source !== STDERR) yield bytes;
       else if (this.#words.length < MAX_PROBLEM_LENGTH) this.#words += Buffer.from(bytes).toString();
   }
 

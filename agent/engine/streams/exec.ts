@@ -227,7 +227,7 @@ export async function* withStartFailure(
     const text = isFirst || words !== undefined ? Buffer.from(piece.bytes).toString() : '';
     if (isFirst && text.startsWith(BEGINNING) && !(await hasRun())) {
       words = '';
-      isTerminal = piece.channel === undefined;
+      isTerminal = piece.source === undefined;
     }
     isFirst = false;
     if (words === undefined) yield piece;
@@ -237,7 +237,7 @@ export async function* withStartFailure(
   const failure = startFailure(program, words);
   failed(failure);
   const bytes = Buffer.from(`${failure.text}${isTerminal ? '\r\n' : '\n'}`);
-  yield isTerminal ? { bytes } : { bytes, channel: STDERR };
+  yield isTerminal ? { bytes } : { bytes, source: STDERR };
 }
 
 /** What the words of the runtime mean. */

@@ -5,8 +5,8 @@ import type { StreamSignal, StreamTarget, TerminalSize } from '../../../shared/s
 /** A piece of what the target sends. */
 export interface Piece {
   bytes: Uint8Array;
-  /** Output of a command without a terminal (streams.ts). */
-  channel?: number;
+  /** Output of a command without a terminal (exec-output.ts). */
+  source?: number;
 }
 
 export interface Target {

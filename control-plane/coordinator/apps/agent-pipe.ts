@@ -1,17 +1,13 @@
 /**
- * A stream of an agent as a pipe of bytes in both directions. Reads and writes wait for credit (P251), so
+ * A channel of an agent as a pipe of bytes in both directions. Reads and writes wait for credit (P251), so
  * that each direction has at most one window in memory, whatever its reader leaves unread.
  */
+
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import { encodeChunk } from '../../../shared/protocol/codec.ts';
-import type { StreamUp } from '../../../shared/protocol/up.ts';
-import {
-  STREAM_CHUNK_BYTES,
-  STREAM_WINDOW_BYTES,
-  type StreamTarget,
-} from '../../../shared/streams/targets.ts';
+import type { ChannelUp } from '../../../shared/protocol/up.ts';
+import { CHUNK_BYTES, type StreamTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
-import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
+import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
 import { StreamWatch } from '../streams/stream-watch.ts';
 
@@ -34,17 +30,16 @@ export class BrokenPipe extends Error {
 }
 
 /** Credit goes back in parts of this size. */
-const GRANT_BYTES = STREAM_WINDOW_BYTES / 4;
+const GRANT_BYTES = WINDOW_BYTES / 4;
 
-export class AgentPipe implements StreamSink {
+export class AgentPipe implements ChannelSink {
   readonly #options: AgentPipeOptions;
-  #agent: { streams: OpenStreams; stream: number } | undefined;
+  #agent: { channels: ChannelPort; channel: number } | undefined;
   readonly #chunks: Uint8Array[] = [];
   /** Bytes that the agent may still send, and those that were read since the last grant. */
-  #agentMay = STREAM_WINDOW_BYTES;
+  #agentMay = WINDOW_BYTES;
   #read = 0;
   #mayWrite = 0;
-  #written = 0;
   #isOpened = false;
   #hasAgentEnded = false;
   #hasEnded = false;
@@ -58,10 +53,11 @@ export class AgentPipe implements StreamSink {
     this.#watch = new StreamWatch(options.clock, options.times, (reason) => this.close(reason));
   }
 
-  begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
-    const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
-    this.#agent = { streams, stream };
+  begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void {
+    // Before the channel, whose connection may be found closed.
     this.#watch.begin();
+    const channel = channels.open(key, target, WINDOW_BYTES, this);
+    this.#agent = { channels, channel };
   }
 
   /** Resolves once the agent has opened it. Throws BrokenPipe. */
@@ -85,7 +81,7 @@ export class AgentPipe implements StreamSink {
   /** Resolves once all bytes are on their way. Throws BrokenPipe. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let from = 0; from < bytes.length; ) {
-      const room = Math.min(this.#mayWrite, STREAM_CHUNK_BYTES);
+      const room = Math.min(this.#mayWrite, CHUNK_BYTES);
       if (room === 0 || !this.#agent || this.#isOver) {
         await this.#changed();
         continue;
@@ -93,10 +89,9 @@ export class AgentPipe implements StreamSink {
       const payload = bytes.subarray(from, from + room);
       from += payload.length;
       this.#mayWrite -= payload.length;
-      this.#written += payload.length;
       this.#watch.carried();
-      const { streams, stream } = this.#agent;
-      streams.sendBytes(stream, encodeChunk({ stream, next: this.#written, payload }));
+      const { channels, channel } = this.#agent;
+      channels.sendBytes(channel, payload);
     }
   }
 
@@ -104,8 +99,8 @@ export class AgentPipe implements StreamSink {
   end(): void {
     if (this.#hasEnded || this.#isOver || !this.#agent) return;
     this.#hasEnded = true;
-    const { streams, stream } = this.#agent;
-    streams.send({ type: 'stream.end', stream });
+    const { channels, channel } = this.#agent;
+    channels.send({ type: 'channel.end', channel });
     if (this.#hasAgentEnded) this.#finish(true);
   }
 
@@ -125,23 +120,23 @@ export class AgentPipe implements StreamSink {
     return true;
   }
 
-  message(message: StreamUp): boolean {
+  message(message: ChannelUp): boolean {
     switch (message.type) {
-      case 'stream.opened':
-        if (this.#isOpened) return false;
+      case 'channel.opened':
+        if (this.#isOpened || message.credit === undefined) return false;
         this.#isOpened = true;
         this.#mayWrite = message.credit;
         break;
-      case 'stream.credit':
-        if (!this.#isOpened || this.#mayWrite + message.bytes > STREAM_WINDOW_BYTES) return false;
+      case 'channel.credit':
+        if (!this.#isOpened || this.#mayWrite + message.bytes > WINDOW_BYTES) return false;
         this.#mayWrite += message.bytes;
         break;
-      case 'stream.end':
+      case 'channel.end':
         if (!this.#isOpened || this.#hasAgentEnded) return false;
         this.#hasAgentEnded = true;
         if (this.#hasEnded) this.#finish(true);
         break;
-      case 'stream.reset':
+      case 'channel.reset':
         this.#break(new BrokenPipe(message.message, message.refused), true);
     }
     this.#wake();
@@ -155,8 +150,8 @@ export class AgentPipe implements StreamSink {
   #grant(bytes: number): void {
     this.#read += bytes;
     if (this.#read < GRANT_BYTES || this.#hasAgentEnded || !this.#agent) return;
-    const { streams, stream } = this.#agent;
-    streams.send({ type: 'stream.credit', stream, bytes: this.#read });
+    const { channels, channel } = this.#agent;
+    channels.send({ type: 'channel.credit', channel, bytes: this.#read });
     this.#agentMay += this.#read;
     this.#read = 0;
   }
@@ -184,7 +179,7 @@ export class AgentPipe implements StreamSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
-    this.#agent?.streams.close(this.#agent.stream, isKnown);
+    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#agentMay);
     this.#wake();
     this.#options.over();
   }

@@ -131,10 +131,10 @@ export class AppPermit {
     let pipe: AgentPipe | undefined;
     try {
       const place = await this.#place.promise;
-      const streams = await this.#deps.streamsAt(place.at);
+      const channels = await this.#deps.channelsAt(place.at);
       if (this.#ended) throw this.#ended;
-      if (!streams) throw new StalePermit('The host has lost its connection.');
-      if (streams.size >= appStreamsOfHost(this.#deps.rules))
+      if (!channels) throw new StalePermit('The host has lost its connection.');
+      if (channels.streams >= appStreamsOfHost(this.#deps.rules))
         throw busy('The host has as many requests to applications under way as it can have');
       const ofUser = appStreamsOfUser(this.#deps.rules);
       if (this.#usedByUser() >= ofUser)
@@ -146,7 +146,7 @@ export class AppPermit {
       });
       this.#pipes.add(pipe);
       pipe.begin(
-        streams,
+        channels,
         { service: this.#service, generation: place.generation },
         { kind: 'http', port: this.#port },
       );

@@ -1,36 +1,34 @@
 /**
- * The near end of one agent's socket: decodes frames, holds the host to its allowance (P152), and serves log
- * streams. Hellos and reports go on to the session of the host, which may be in another object.
+ * The near end of one agent's socket: decodes frames, holds the host to its allowance (P152), and carries
+ * channels. Hellos and reports go on to the session of the host, which may be in another object.
  */
 import { depthProblem } from '../../../shared/json-depth.ts';
 import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
 import {
+  type Chunk,
   decodeChunk,
   decodeUp,
   encode,
-  type LogChunk,
   ProtocolError,
   VersionError,
 } from '../../../shared/protocol/codec.ts';
-import type { StreamUp, Up } from '../../../shared/protocol/up.ts';
-import { STREAM_NUMBERS } from '../../../shared/streams/targets.ts';
+import type { ChannelUp, Up } from '../../../shared/protocol/up.ts';
 import { RETURN_MS } from '../../guard/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
-import { OpenLogs } from './open-logs.ts';
-import { OpenStreams } from './open-streams.ts';
+import { OpenChannels } from './open-channels.ts';
 import { noTraffic, type Traffic } from './traffic.ts';
 
-/** A message for the session of the host: everything but what concerns logs and streams. */
-export type SessionMessage = Exclude<Up, { type: 'logs.end' } | StreamUp>;
+/** A message for the session of the host: everything but what concerns channels. */
+export type SessionMessage = Exclude<Up, ChannelUp>;
 
 /** Receives the events of a connection. `closed` is called exactly once. */
 export interface ConnectionEvents {
   /** `length`: of the frame, in UTF-16 units. */
   message(message: SessionMessage, length: number): void;
-  /** The agent has sent log data that was not requested. The connection closes after the call. */
+  /** The agent has sent what no channel permits. The connection closes after the call. */
   refused(what: string): void;
   /**
-   * Counts a message of the host. `requested`: readers of logs have caused it. Returns the time in ms until
+   * Counts a message of the host. `requested`: readers have caused it. Returns the time in ms until
    * the next one is within the host's allowance.
    */
   useAllowance(length: number, requested: boolean): number;
@@ -39,7 +37,7 @@ export interface ConnectionEvents {
 
 /** The depth of a frame is measured from this length on: only long ones can be deep enough to cost much. */
 const SHALLOW_LENGTH = 64 * 1024;
-/** The longest message of `logs.end` in escapes, and its other fields. */
+/** The longest message of `channel.reset` in escapes, and its other fields. */
 const SHORT_LENGTH = 13_000;
 
 /** Clients of streams are read no further while more than this waits for the agent (H785). */
@@ -60,30 +58,22 @@ export const closeArguments = (reason: CloseReason, detail: string): [code: numb
 export class AgentConnection {
   readonly #socket: AgentSocket;
   readonly #events: ConnectionEvents;
-  readonly #logs: OpenLogs;
-  /** The streams that this connection carries. */
-  readonly streams: OpenStreams;
+  /** The channels that this connection carries. */
+  readonly channels: OpenChannels;
   #closed = false;
 
   /**
-   * `firstStream`: see OpenLogs and OpenStreams. `traffic` counts that of all connections; by default that of
-   * this one.
+   * `firstChannel`: see OpenChannels. `traffic` counts that of all connections; by default that of this one.
    */
   constructor(
     socket: AgentSocket,
     events: ConnectionEvents,
-    firstStream: number,
+    firstChannel: number,
     traffic: Traffic = noTraffic(),
   ) {
     this.#socket = socket;
     this.#events = events;
-    this.#logs = new OpenLogs(
-      firstStream,
-      traffic,
-      (message) => this.send(encode(message)),
-      (what) => this.#refuse(what),
-    );
-    this.streams = new OpenStreams(
+    this.channels = new OpenChannels(
       {
         sendText: (message) => this.send(encode(message)),
         sendBytes: (frame) => this.#send(frame),
@@ -91,7 +81,7 @@ export class AgentConnection {
         refused: (what) => this.#refuse(what),
         traffic,
       },
-      firstStream,
+      firstChannel,
     );
   }
 
@@ -99,20 +89,15 @@ export class AgentConnection {
     return this.#closed;
   }
 
-  /** A connection in the coordinator's process serves the logs of its session itself. */
-  get logs(): this {
-    return this;
-  }
-
-  /** Receives one frame: a text message, or the bytes of a log chunk. */
+  /** Receives one frame: a text message, or a chunk of a channel. */
   receive(data: string | Uint8Array): void {
     if (this.#closed) return;
     try {
       const chunk = typeof data === 'string' ? undefined : decodeChunk(data);
-      // Only a short text can be the end of a log, and to parse it costs as much as to count it.
+      // Only a short text can concern a channel, and to parse it costs as much as to count it.
       const short = typeof data === 'string' && data.length <= SHORT_LENGTH ? decodeText(data) : undefined;
       if (!this.#isAllowed(data.length, this.#isRequested(chunk, short))) return;
-      if (chunk) this.#ownerOf(chunk).chunk(chunk);
+      if (chunk) this.channels.chunk(chunk);
       else this.#message(short ?? decodeText(data as string), data.length);
     } catch (error) {
       if (error instanceof VersionError) this.close(...closeArguments('version', error.message));
@@ -125,7 +110,7 @@ export class AgentConnection {
   closed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const sinks = [...this.#logs.detach(), ...this.streams.detach()];
+    const sinks = this.channels.detach();
     // Must come first: a sink that looks for a connection to continue with must not find this one.
     this.#events.closed();
     for (const sink of sinks) sink.detached();
@@ -151,29 +136,9 @@ export class AgentConnection {
     }
   }
 
-  get openLogs(): number {
-    return this.#logs.size;
-  }
-
-  /** Opens a log stream and returns its number. */
-  openLog(...args: Parameters<OpenLogs['open']>): number {
-    return this.#logs.open(...args);
-  }
-
-  grant(stream: number, bytes: number): void {
-    this.#logs.grant(stream, bytes);
-  }
-
-  /** Closes a log, with as much of its credit unused. */
-  closeLog(stream: number, creditBytes: number): void {
-    this.#logs.close(stream, creditBytes);
-  }
-
-  #isRequested(chunk: LogChunk | undefined, message: Up | undefined): boolean {
-    if (chunk && chunk.stream < STREAM_NUMBERS) return this.#logs.isRequestedPart(chunk);
-    if (chunk) return this.streams.isRequested(chunk.stream);
-    if (message && isOfStream(message)) return this.streams.isRequested(message.stream);
-    return message?.type === 'logs.end' && this.#logs.isRequestedEnd(message.stream);
+  #isRequested(chunk: Chunk | undefined, message: Up | undefined): boolean {
+    if (chunk) return this.channels.isRequestedChunk(chunk);
+    return message !== undefined && isOfChannel(message) && this.channels.isRequestedMessage(message);
   }
 
   /**
@@ -194,13 +159,8 @@ export class AgentConnection {
   }
 
   #message(message: Up, length: number): void {
-    if (message.type === 'logs.end') this.#logs.end(message);
-    else if (isOfStream(message)) this.streams.receive(message);
+    if (isOfChannel(message)) this.channels.receive(message);
     else this.#events.message(message, length);
-  }
-
-  #ownerOf({ stream }: LogChunk): OpenLogs | OpenStreams {
-    return stream < STREAM_NUMBERS ? this.#logs : this.streams;
   }
 
   #refuse(what: string): void {
@@ -210,4 +170,4 @@ export class AgentConnection {
   }
 }
 
-const isOfStream = (message: Up): message is StreamUp => message.type.startsWith('stream.');
+const isOfChannel = (message: Up): message is ChannelUp => message.type.startsWith('channel.');

@@ -183,7 +183,7 @@ export class GatewayLinks {
       },
       close: (code, reason) => sender.close(id, { code, reason }),
       isWatching: true,
-      get logs() {
+      get gateway() {
         return { gateway, connection: id, sent: sender.count(id) };
       },
     };

@@ -1,24 +1,22 @@
 /**
  * A gateway: holds the sockets of some hosts, decodes and bounds what their agents send, and relays messages
- * to the coordinator and back in batches. Serves readers of logs directly. It decides nothing: whatever it
+ * to the coordinator and back in batches. Carries the channels of its hosts. It decides nothing: whatever it
  * and the coordinator disagree about ends the connection of that host, whose agent says hello anew (P172).
  */
-import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
-import { LogWindows } from '../../core/streams/log-windows.ts';
+import { MAX_CHANNELS } from '../../../shared/streams/targets.ts';
+import { gatewayWindows, Windows } from '../../core/streams/windows.ts';
 import {
   type AgentConnection,
   closeArguments,
   type SessionMessage,
 } from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps } from '../connections/agent-connections.ts';
-import type { OpenStreams } from '../connections/open-streams.ts';
+import type { OpenChannels } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 import { noTraffic, type PassedBytes, takeBytes } from '../connections/traffic.ts';
 import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
-import { GatewayLog } from './gateway-log.ts';
+import { type ChannelRequest, type ObjectSocket, PassedChannel } from './passed-channel.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayOptions extends ConnectionDeps {
@@ -79,9 +77,8 @@ export class Gateway {
   readonly #sender: BatchSender<SessionMessage>;
   /** By id of the connection. */
   readonly #held = new Map<string, Held>();
-  /** The open logs, by ids of their readers. */
-  readonly #logs = new Map<string, GatewayLog>();
-  readonly #windows = new LogWindows();
+  /** For channels that are passed on. */
+  readonly #windows = new Windows(gatewayWindows);
   /** Its bytes are those that the coordinator has not been told of. Those of a call that fails are lost. */
   readonly #traffic = noTraffic();
   /** Names of hosts, as their last hello gives them. */
@@ -127,6 +124,7 @@ export class Gateway {
     }));
     this.#held.set(id, { connection, hostId, socket, state, isOver: false, changed, waiting: [] });
     changed(state);
+    if (state.up > 0) connection.channels.resumed();
     // What waited was lost with the memory of the gateway.
     if (state.delivered < state.up)
       connection.close(...closeArguments('resync', 'the gateway has restarted'));
@@ -181,44 +179,27 @@ export class Gateway {
   }
 
   /**
-   * Waits for the messages that the coordinator has sent before, such as the start itself. Then streams the
-   * output of one start in frames (shared/streams/log-frames.ts), with a note at its end. Resolves to undefined
-   * if the connection has ended, and to `full` if the host serves its maximum. `reader` is an id that the
-   * caller has made for this call, and `mostBytes` is the largest window of this stream.
+   * The channels of a connection, once the messages have arrived that the coordinator sent before, such as
+   * the start itself. Undefined if the connection has ended.
    */
-  async openLog(
-    { connection: id, sent }: Pick<GatewayAddress, 'connection' | 'sent'>,
-    reader: string,
-    key: ServiceKey,
-    offset: number,
-    format: LogFormat,
-    mostBytes: number,
-    part: LogPart = {},
-  ): Promise<ReadableStream<Uint8Array> | 'full' | undefined> {
+  async channelsOf({
+    connection: id,
+    sent,
+  }: Pick<GatewayAddress, 'connection' | 'sent'>): Promise<OpenChannels | undefined> {
     await this.#arrived(id, sent);
-    const held = this.#held.get(id);
-    if (!held) return undefined;
-    if (held.connection.openLogs >= MAX_LOG_STREAMS) return 'full';
-    const window = this.#windows.take(mostBytes);
-    const done = () => {
-      this.#windows.giveBack(window);
-      this.#logs.delete(reader);
-    };
-    const { clock } = this.#options;
-    const log = new GatewayLog(held.connection, key, offset, format, clock, window, done, part);
-    this.#logs.set(reader, log);
-    return log.stream;
+    return this.#held.get(id)?.connection.channels;
   }
 
-  /** The streams of a connection, once the messages have arrived that the coordinator sent before. */
-  async streamsOf(at: GatewayAddress | null): Promise<OpenStreams | undefined> {
-    if (at) await this.#arrived(at.connection, at.sent);
-    return at ? this.#held.get(at.connection)?.connection.streams : undefined;
-  }
-
-  /** Closes the log of a reader that leaves. */
-  closeLog(reader: string): void {
-    this.#logs.get(reader)?.close();
+  /**
+   * Passes a channel to a reader in another object, on the socket that `open` returns. Resolves to `full` if
+   * the host serves its maximum, and to undefined if the connection has ended.
+   */
+  async pass(request: ChannelRequest, open: () => ObjectSocket): Promise<PassedChannel | 'full' | undefined> {
+    const channels = await this.channelsOf(request.at);
+    if (!channels) return undefined;
+    if (request.target.kind === 'output' && channels.outputs >= MAX_CHANNELS) return 'full';
+    const window = this.#windows.take();
+    return new PassedChannel(channels, request, open(), () => this.#windows.giveBack(window), window);
   }
 
   /** Resolves once that many messages of the coordinator have arrived, or the connection is over. */

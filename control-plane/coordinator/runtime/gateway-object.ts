@@ -20,8 +20,9 @@ import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { APP_PATH, acceptApp } from './apps/gateway-apps.ts';
+import { acceptChannel, CHANNEL_PATH } from './channel-sockets.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
-import { acceptDownload, acceptStream, DOWNLOAD_PATH, STREAM_PATH } from './gateway-streams.ts';
+import { acceptStream, STREAM_PATH } from './gateway-streams.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
 import { coordinatorStub, type ObjectBindings } from './object-stubs.ts';
 import { coordinatorClient } from './remote-call.ts';
@@ -65,7 +66,8 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   }
 
   /**
-   * Accepts an upgrade request that the Worker has forwarded: of an agent, a client of a stream, or an app.
+   * Accepts an upgrade request that the Worker has forwarded: of an agent, a reader in the
+   * Worker, a client of a stream, or an app.
    */
   override fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
@@ -73,7 +75,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
       if (pathname === STREAM_PATH) return acceptStream(request, this.#awake, this.#streamDeps());
       if (pathname === APP_PATH)
         return acceptApp(request, this.#awake, this.#awake.clockOf(objectClock), this.#apps);
-      if (pathname === DOWNLOAD_PATH) return acceptDownload(request, this.#streamDeps());
+      if (pathname === CHANNEL_PATH) return acceptChannel(request, this.#awake, this.#gateway);
       return this.#accept(request);
     });
   }
@@ -87,7 +89,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
       clock: this.#awake.clockOf(objectClock),
       rules: this.#assembly.scheduling.streams,
       ...placementsOf(this.#coordinator),
-      streamsAt: ({ gateway }) => this.#gateway.streamsOf(gateway),
+      channelsAt: async ({ gateway }) => (gateway ? this.#gateway.channelsOf(gateway) : undefined),
     };
   }
 
@@ -143,16 +145,6 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   /** A batch from the coordinator (Gateway.down). */
   down(incarnation: string, batch: Portion<string>[]): Promise<Rejected> {
     return this.#awake.during(() => this.#gateway.down(incarnation, batch));
-  }
-
-  /** For a reader of a log in the Worker (Gateway.openLog). */
-  openLog(...args: Parameters<Gateway['openLog']>): ReturnType<Gateway['openLog']> {
-    return this.#awake.during(() => this.#gateway.openLog(...args));
-  }
-
-  /** For a reader that leaves (Gateway.closeLog). */
-  closeLog(reader: string): void {
-    this.#gateway.closeLog(reader);
   }
 
   #begin(before: AwakeTotals | undefined): void {

@@ -6,13 +6,11 @@ import { STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { AwakeTime } from '../sleep/awake-time.ts';
-import { type DownloadRequest, openDownload } from '../streams/download.ts';
 import { StreamSession, type StreamSessionDeps } from '../streams/stream-session.ts';
 
 /** The path and the header of a request from the Worker to a gateway. No agent can choose this path. */
 export const STREAM_PATH = '/stream';
 const REQUEST_HEADER = 'berth-stream';
-const CONFLICT = 409;
 
 /** Resolves to the answer to the client's upgrade. */
 export async function forwardStream(
@@ -36,35 +34,6 @@ export async function forwardStream(
     webSocket: answer.webSocket,
     headers: new Headers(answer.headers),
   });
-}
-
-/** The path of a request for a file of a service. No agent can choose it. */
-export const DOWNLOAD_PATH = '/download';
-
-/** Resolves to the content of a file. Throws OperationError if there is none. */
-export async function forwardDownload(
-  gateway: { fetch(request: Request): Promise<Response> },
-  download: DownloadRequest,
-): Promise<ReadableStream<Uint8Array>> {
-  const body = JSON.stringify(download);
-  const answer = await gateway
-    .fetch(new Request(`https://gateway${DOWNLOAD_PATH}`, { method: 'POST', body }))
-    .catch((cause: unknown) => {
-      throw new OperationError('unavailable', 'The gateway does not answer; try again.', { cause });
-    });
-  if (answer.status === CONFLICT) throw new OperationError('conflict', await answer.text());
-  if (!answer.ok) throw new OperationError('unavailable', 'The gateway can not open the file; try again.');
-  return answer.body ?? new ReadableStream({ start: (controller) => controller.close() });
-}
-
-/** Serves a file that the Worker has authorised. */
-export async function acceptDownload(forwarded: Request, deps: StreamSessionDeps): Promise<Response> {
-  try {
-    return new Response(await openDownload(await forwarded.json<DownloadRequest>(), deps));
-  } catch (error) {
-    if (!(error instanceof OperationError)) throw error;
-    return new Response(error.message, { status: CONFLICT });
-  }
 }
 
 /** Accepts a client that the Worker has authorised. The object stays awake as long as the stream lasts. */

@@ -1,10 +1,8 @@
 /** Links between objects: what Worker, coordinator and gateways call of one another by RPC. */
-import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import type { SessionMessage } from '../connections/agent-connection.ts';
-import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { PassedBytes } from '../connections/traffic.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { Outcome } from './remote-call.ts';
@@ -19,22 +17,10 @@ export interface CoordinatorLink {
 
 /** What others call of a gateway. */
 export interface GatewayLink {
-  /** Accepts an agent's upgrade request (forward-upgrade.ts). */
+  /** Accepts an upgrade request (GatewayObject.fetch). */
   fetch(request: Request): Promise<Response>;
   /** Passes on a batch (Gateway.down). */
   down(incarnation: string, batch: Portion<string>[]): Promise<Rejected>;
-  /** For readers of logs (Gateway.openLog). */
-  openLog(
-    at: Pick<GatewayAddress, 'connection' | 'sent'>,
-    reader: string,
-    key: ServiceKey,
-    offset: number,
-    format: LogFormat,
-    mostBytes: number,
-    part?: LogPart,
-  ): Promise<ReadableStream<Uint8Array> | 'full' | undefined>;
   /** How long the gateway was awake (C233). */
   awakeTotals(): Promise<AwakeTotals>;
-  /** For readers that leave (Gateway.closeLog). */
-  closeLog(reader: string): Promise<void>;
 }

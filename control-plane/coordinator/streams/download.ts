@@ -1,6 +1,6 @@
 /**
  * A file or an archive of a service as the body of an answer (H706, H707): a client of a stream, which reads
- * on only as far as its own reader does. The same on Node and at a gateway.
+ * on only as far as its own reader does. The same on Node and in a Worker.
  */
 import { type ServerMessage, serverSchema } from '../../../shared/streams/client-messages.ts';
 import type { DownloadTarget } from '../../../shared/streams/targets.ts';

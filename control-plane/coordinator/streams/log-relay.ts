@@ -3,28 +3,31 @@
  * outstanding credit. A stalled subscriber costs at most one window of memory (P9). The relay continues after
  * a reconnect of the agent (P10).
  */
-import { CHUNK_HEADER_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../../shared/protocol/codec.ts';
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
-import type { Up } from '../../../shared/protocol/up.ts';
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import type { ChannelUp } from '../../../shared/protocol/up.ts';
 import {
-  encodeFrame,
+  decodeFrame,
   encodeNote,
   heartbeat,
+  isFrameOf,
   type LogNote,
   type LogPosition,
 } from '../../../shared/streams/log-frames.ts';
-import { smallestGrant } from '../../core/streams/log-windows.ts';
-import type { LogSink } from '../connections/open-logs.ts';
-import type { LogServer } from '../connections/session-peer.ts';
+import { type LogFormat, type LogPart, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { smallestGrant } from '../../core/streams/windows.ts';
+import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 
 const LINE_FEED = 10;
+
+/** What the relay uses of the channels of a host. */
+export type LogChannels = Pick<ChannelPort, 'open' | 'send' | 'close'>;
 
 /** Where the output of the service is. */
 export interface LogSource {
   /** Number of the last start; 0: none. */
   generation: number;
-  /** The connected host of that start; undefined while it is not connected. */
-  server: LogServer | undefined;
+  /** The channels of the host of that start; undefined while it is not connected. */
+  channels: LogChannels | undefined;
   /** The host was removed, and its logs with it. */
   removed: boolean;
   /** Why the host is not connected, if that may last: a sentence. */
@@ -48,22 +51,21 @@ export interface LogRelayOptions {
   part?: LogPart;
 }
 
-export class LogRelay implements LogSink {
+export class LogRelay implements ChannelSink {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #service: number;
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
   readonly #done: () => void;
-  /**
-   * True if each chunk follows its position (shared/streams/log-frames.ts), for subscribers that resume on
-   * another stream.
-   */
+  /** Whether the subscriber gets frames (shared/streams/log-frames.ts), and can resume on another stream. */
   readonly #framed: boolean;
   readonly #window: number;
   readonly #part: LogPart;
-  #controller: ReadableByteStreamController | undefined;
-  #server: LogServer | undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #channels: LogChannels | undefined;
   #number = 0;
+  /** Whether the agent has opened it. */
+  #isOpened = false;
   #isMidLine = false;
   /** Whether the start before has left its last line without an end. */
   #isLineCut = false;
@@ -76,15 +78,7 @@ export class LogRelay implements LogSink {
   /** Bytes granted to the agent and not yet received. */
   #outstanding = 0;
 
-  constructor({
-    service,
-    format,
-    source,
-    done,
-    from,
-    window = LOG_WINDOW_BYTES,
-    part = {},
-  }: LogRelayOptions) {
+  constructor({ service, format, source, done, from, window = WINDOW_BYTES, part = {} }: LogRelayOptions) {
     this.#window = window;
     this.#part = part;
     this.#service = service;
@@ -93,17 +87,15 @@ export class LogRelay implements LogSink {
     this.#done = done;
     this.#framed = from !== undefined;
     if (from) ({ generation: this.#generation, offset: this.#offset } = from);
-    // workerd passes only byte streams from a Durable Object to a Worker.
-    this.stream = new ReadableStream(
+    this.stream = new ReadableStream<Uint8Array>(
       {
-        type: 'bytes',
         start: (controller) => {
           this.#controller = controller;
         },
-        pull: () => (this.#server ? this.#grant(this.#server) : this.update()),
+        pull: () => (this.#channels ? this.#grant(this.#channels) : this.update()),
         cancel: () => this.#unsubscribe(),
       },
-      { highWaterMark: window },
+      { highWaterMark: window, size: ({ byteLength }) => byteLength },
     );
   }
 
@@ -112,8 +104,8 @@ export class LogRelay implements LogSink {
     if (!this.#controller) return;
     // Called even while an earlier start is read: the source returns its last known location once the
     // execution has ended, and must not miss a start.
-    const { generation, server, removed, away, final } = this.#source();
-    if (this.#server) return;
+    const { generation, channels, removed, away, final } = this.#source();
+    if (this.#channels) return;
     if (this.#isTail) this.#generation = Math.max(1, generation);
     if (removed && this.#generation <= generation) {
       // The subscriber has read an incomplete part; a clean end would hide that.
@@ -124,19 +116,17 @@ export class LogRelay implements LogSink {
       this.#generation = generation + 1;
       this.#note({ missing: generation });
       // Sending the note may have called `pull`, which opens the next start.
-      if (!this.#controller || this.#server) return;
+      if (!this.#controller || this.#channels) return;
     }
     if (this.#generation <= generation) {
       // Without free buffer space it waits for the subscriber to read; otherwise each reconnect would cost
       // memory (STREAM-6).
-      if (server && this.#freeBytes() > 0) this.#open(server);
-      else if (!server && away !== undefined && this.#freeBytes() > 0) this.#reportAway(away);
+      if (channels && this.#freeBytes() > 0) this.#open(channels);
+      else if (!channels && away !== undefined && this.#freeBytes() > 0) this.#reportAway(away);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
       controller.close();
-      // A byte stream with a pending read closes only after that read is answered.
-      controller.byobRequest?.respond(0);
     }
   }
 
@@ -152,8 +142,6 @@ export class LogRelay implements LogSink {
     if (!controller) return;
     controller.enqueue(new TextEncoder().encode(`${this.#isMidLine ? '\n' : ''}${line}\n`));
     controller.close();
-    // As in `update`.
-    controller.byobRequest?.respond(0);
   }
 
   /** Aborts the stream, so that its reader does not take the output so far for the whole. */
@@ -163,37 +151,47 @@ export class LogRelay implements LogSink {
     controller?.error(cause);
   }
 
-  chunk({ payload, next }: LogChunk): boolean {
+  chunk(bytes: Uint8Array): boolean {
     if (!this.#controller) return true;
-    if (payload.byteLength > this.#outstanding) return false;
+    if (bytes.byteLength > this.#outstanding || !isFrameOf(this.#key, bytes)) return false;
+    const { payload, position } = decodeFrame(bytes);
     this.#hasBegun = true;
-    this.#offset = next;
-    this.#outstanding -= payload.byteLength;
+    this.#offset = position.offset;
+    this.#outstanding -= bytes.byteLength;
     if (payload.byteLength === 0) return true;
     // Each line begins with its time, also the first one of a start.
     if (this.#isLineCut) this.#controller.enqueue(new Uint8Array([LINE_FEED]));
     this.#isLineCut = false;
     this.#isMidLine = payload.at(-1) !== LINE_FEED;
-    const position = { generation: this.#generation, offset: next };
-    this.#controller.enqueue(
-      this.#framed ? encodeFrame({ service: this.#service, position, payload }) : ownBuffer(payload),
-    );
+    // A copy: a piece of a larger buffer would keep all of that in memory.
+    this.#controller.enqueue(new Uint8Array(this.#framed ? bytes : payload));
     return true;
   }
 
-  grantRest(): void {
-    if (this.#server) this.#grant(this.#server, 1);
+  message(message: ChannelUp): boolean {
+    switch (message.type) {
+      case 'channel.opened':
+        if (this.#isOpened) return false;
+        this.#isOpened = true;
+        break;
+      case 'channel.end':
+        this.#ended(message.missing === true);
+        break;
+      case 'channel.reset':
+        this.#leave(true);
+        this.#abortWith(message.message);
+        break;
+      case 'channel.credit':
+        return false;
+    }
+    return true;
   }
 
-  end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
-    this.#server = undefined;
-    if (reason === 'failed') {
-      this.#abortWith(message ?? 'the host could not read the log');
-      return;
-    }
+  #ended(isMissing: boolean): void {
+    this.#leave(true);
     // The service has moved to another host, or its log is gone. To continue would hide the gap; a framed
     // stream receives a note instead.
-    if (reason === 'missing' && this.#offset > 0 && !this.#framed) {
+    if (isMissing && this.#offset > 0 && !this.#framed) {
       this.#abortWith('the rest of the log is no longer available');
       return;
     }
@@ -202,12 +200,12 @@ export class LogRelay implements LogSink {
     this.#isLineCut ||= this.#isMidLine && !this.#framed && this.#format === 'timestamps';
     this.#generation += 1;
     this.#offset = 0;
-    if (reason === 'missing') this.#note({ missing: ended });
+    if (isMissing) this.#note({ missing: ended });
     this.update();
   }
 
   detached(): void {
-    this.#server = undefined;
+    this.#channels = undefined;
     this.update();
   }
 
@@ -222,14 +220,20 @@ export class LogRelay implements LogSink {
     this.#controller?.enqueue(new TextEncoder().encode(line));
   }
 
-  #open(server: LogServer): void {
-    this.#server = server;
+  #open(channels: LogChannels): void {
+    this.#channels = channels;
     this.#isAway = false;
+    this.#isOpened = false;
     this.#outstanding = this.#freeBytes();
-    const key = { service: this.#service, generation: this.#generation };
     const { tail, ...rest } = this.#part;
     const part = this.#isTail ? { ...rest, tail } : rest;
-    this.#number = server.openLog(key, this.#offset, this.#outstanding, this.#format, this, part);
+    const target = { kind: 'output', offset: this.#offset, format: this.#format, ...part } as const;
+    this.#number = channels.open(this.#key, target, this.#outstanding, this);
+  }
+
+  /** The start that is read. */
+  get #key(): ServiceKey {
+    return { service: this.#service, generation: this.#generation };
   }
 
   /** Whether the last lines are still to be found. */
@@ -242,11 +246,11 @@ export class LogRelay implements LogSink {
     return this.#controller?.desiredSize ?? 0;
   }
 
-  #grant(server: LogServer, leastBytes = smallestGrant(this.#window)): void {
-    const credit = this.#freeBytes() - this.#outstanding;
-    if (credit < leastBytes) return;
-    this.#outstanding += credit;
-    server.grant(this.#number, credit);
+  #grant(channels: LogChannels): void {
+    const bytes = this.#freeBytes() - this.#outstanding;
+    if (bytes < smallestGrant(this.#window)) return;
+    this.#outstanding += bytes;
+    channels.send({ type: 'channel.credit', channel: this.#number, bytes });
   }
 
   #note(note: LogNote): void {
@@ -258,20 +262,20 @@ export class LogRelay implements LogSink {
   }
 
   #unsubscribe(): void {
-    this.#server?.closeLog(this.#number, this.#outstanding);
+    this.#leave(false);
     this.#finish();
+  }
+
+  /** `isKnown`: the agent has ended the channel. */
+  #leave(isKnown: boolean): void {
+    this.#channels?.close(this.#number, isKnown, this.#outstanding);
+    this.#channels = undefined;
   }
 
   #finish(): void {
     if (!this.#controller) return;
     this.#controller = undefined;
-    this.#server = undefined;
+    this.#channels = undefined;
     this.#done();
   }
 }
-
-/**
- * The stream takes over the buffer. Copies a payload that shares its buffer; slice would not copy a Buffer.
- */
-const ownBuffer = (payload: Uint8Array): Uint8Array =>
-  payload.buffer.byteLength === CHUNK_HEADER_BYTES + payload.byteLength ? payload : new Uint8Array(payload);

@@ -3,7 +3,7 @@
  * and applications, within their limits, states where the service is (placement.ts), and ends what has lost
  * access. No bytes of a channel pass here.
  */
-import type { LogPart } from '../../../shared/protocol/down.ts';
+import type { LogPart } from '../../../shared/streams/targets.ts';
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import type { Limit } from '../../core/metrics/limits.ts';
 import { StreamCounts, type StreamRefusal } from '../../core/metrics/stream-counts.ts';
@@ -222,9 +222,8 @@ export class Placements {
   }
 
   #addressOf({ hostId, peer }: AgentSession): ChannelAddress {
-    const { logs } = peer;
     const host = this.#turns.cluster?.hosts.get(hostId)?.name ?? hostId;
-    return { hostId, host, gateway: 'gateway' in logs ? logs : null };
+    return { hostId, host, gateway: peer.gateway ?? null };
   }
 
   #scheduleReview(): void {

@@ -3,23 +3,22 @@
  * same on Node and in a Worker, which differ in how they reach the agent of a host.
  */
 
-import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
 import type { LogPosition } from '../../../shared/streams/log-frames.ts';
+import { type LogFormat, type LogPart, MAX_CHANNELS } from '../../../shared/streams/targets.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
-import { LogWindows } from '../../core/streams/log-windows.ts';
+import { Windows } from '../../core/streams/windows.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
-import type { LogServer } from '../connections/session-peer.ts';
-import { LogRelay } from './log-relay.ts';
+import type { ChannelPort } from '../connections/open-channels.ts';
+import { type LogChannels, LogRelay } from './log-relay.ts';
 import { type ChannelAddress, type Placed, placementLines } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
 
 /**
  * Streams the output of a service from its first byte. The stream ends when no more output will come, and is
  * aborted if the subscriber loses access. With `from` it begins there, in frames
- * (shared/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start. Rejects with
- * OperationError.
+ * (shared/streams/log-frames.ts). `part`: only what there is, or the last lines of the last start. Rejects
+ * with OperationError.
  */
 export type OpenLog = (
   subscriber: LogSubscriber,
@@ -31,27 +30,23 @@ export type OpenLog = (
 
 /** The logs at one connection of a host, for one reader. */
 export interface HostLogs {
-  /** The latest address of the connection. */
-  at: ChannelAddress;
   /** Undefined while the connection serves none. */
-  readonly server: LogServer | undefined;
-  /** Resolves once the first log is open or refused, and rejects with the refusal. */
+  readonly channels: LogChannels | undefined;
+  /** The connection has a later address. */
+  moved(at: ChannelAddress): void;
+  /** Resolves once the first log is open or can't be opened. Rejects if the host serves its maximum. */
   opened(): Promise<void>;
-  /** Resolves once all its logs are closed. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 export interface ServiceLogsDeps extends PlacementSource {
-  /**
-   * The logs at that address. `window`: what the reader holds, in bytes. `free` is called when the server may
-   * be tried again.
-   */
-  logsAt(at: ChannelAddress, window: number, free: () => void): HostLogs;
+  /** The logs at that address. `free` is called when they may be tried again. */
+  logsAt(at: ChannelAddress, free: () => void): HostLogs;
 }
 
 /** Open logs share the memory of `windows`. */
 export const serviceLogs =
-  (deps: ServiceLogsDeps, windows = new LogWindows()): OpenLog =>
+  (deps: ServiceLogsDeps, windows = new Windows()): OpenLog =>
   async (subscriber, serviceId, format, from, part = {}) => {
     const { lastLine, ...reader } = subscriber;
     const id = crypto.randomUUID();
@@ -64,10 +59,10 @@ export const serviceLogs =
     const source = () => {
       const { generation = 0, removed = false, final = false, at = null, away } = placed ?? {};
       const key = at ? connectionOf(at) : undefined;
-      if (key !== connection) logs = at ? deps.logsAt(at, window, () => relay.update()) : undefined;
-      else if (logs && at) logs.at = at;
+      if (key !== connection) logs = at ? deps.logsAt(at, () => relay.update()) : undefined;
+      else if (at) logs?.moved(at);
       connection = key;
-      return { generation, removed, away, final, server: logs?.server };
+      return { generation, removed, away, final, channels: logs?.channels };
     };
     const done = () => {
       windows.giveBack(window);
@@ -81,7 +76,7 @@ export const serviceLogs =
         if (!line) relay.heartbeat();
         else if ('ended' in line) {
           // The runtime drops whatever a request has still to send once its response has ended.
-          await logs?.close();
+          logs?.close();
           if (line.lostAccess && lastLine !== undefined) relay.endWith(lastLine);
           else
             relay.abort(new OperationError(line.lostAccess ? 'unauthenticated' : 'unavailable', line.ended));
@@ -97,9 +92,9 @@ export const serviceLogs =
       throw new Error('the coordinator has restarted');
     };
     const first = Promise.withResolvers<void>();
-    follow().catch(async (error) => {
+    follow().catch((error) => {
       first.reject(error);
-      await logs?.close();
+      logs?.close();
       relay.abort(error);
     });
     await first.promise;
@@ -111,30 +106,30 @@ const connectionOf = ({ hostId, gateway }: ChannelAddress): string => gateway?.c
 export const noFreeStream = (host: string | number): OperationError =>
   new OperationError(
     'unavailable',
-    `Host ${host} already serves ${MAX_LOG_STREAMS} logs, which is the limit. Try again later.`,
+    `Host ${host} already serves ${MAX_CHANNELS} logs, which is the limit. Try again later.`,
   );
 
-/** The logs of agents whose connections are in this process. */
+interface Sessions {
+  session(hostId: number | null): Pick<AgentSession, 'peer'> | undefined;
+}
+
+/** The channels of agents whose connections are in this process. */
+export const ownChannels = (agents: Sessions, { hostId }: ChannelAddress): ChannelPort | undefined =>
+  agents.session(hostId)?.peer.channels;
+
 export const ownLogs =
-  (agents: {
-    session(hostId: number | null): Pick<AgentSession, 'peer'> | undefined;
-  }): ServiceLogsDeps['logsAt'] =>
+  (agents: Sessions): ServiceLogsDeps['logsAt'] =>
   (at) => {
-    const { hostId, host } = at;
-    const serverNow = (): LogServer | undefined => {
-      const logs = agents.session(hostId)?.peer.logs;
-      return logs && 'openLog' in logs ? logs : undefined;
-    };
-    // The agent would refuse the stream after the response has begun.
-    const isFull = (serverNow()?.openLogs ?? 0) >= MAX_LOG_STREAMS;
+    // The agent would refuse the channel after the response has begun.
+    const isFull = (ownChannels(agents, at)?.outputs ?? 0) >= MAX_CHANNELS;
     return {
-      at,
-      get server() {
-        return isFull ? undefined : serverNow();
+      get channels() {
+        return isFull ? undefined : ownChannels(agents, at);
       },
-      opened: async () => {
-        if (isFull) throw noFreeStream(host);
+      moved() {},
+      async opened() {
+        if (isFull) throw noFreeStream(at.host);
       },
-      close: async () => {},
+      close() {},
     };
   };

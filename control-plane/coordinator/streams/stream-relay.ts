@@ -1,22 +1,18 @@
 /**
- * Joins a client's WebSocket and a stream of an agent (P250 to P257, H680 to H686). What is in transit in one
- * direction never exceeds the window, whatever the two sides send or leave unread.
+ * Joins a client's WebSocket and a channel of an agent (P250 to P257, H680 to H686). What is in transit in
+ * one direction never exceeds the window, whatever the two sides send or leave unread.
  */
+
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import { encodeChunk } from '../../../shared/protocol/codec.ts';
-import type { StreamUp } from '../../../shared/protocol/up.ts';
+import type { ChannelUp } from '../../../shared/protocol/up.ts';
 import {
   type ClientMessage,
   decodeClient,
   type ServerMessage,
 } from '../../../shared/streams/client-messages.ts';
-import {
-  STREAM_CHUNK_BYTES,
-  STREAM_WINDOW_BYTES,
-  type StreamTarget,
-} from '../../../shared/streams/targets.ts';
+import { CHUNK_BYTES, type StreamTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
-import type { OpenStreams, StreamSink } from '../connections/open-streams.ts';
+import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
 import { StreamWatch } from './stream-watch.ts';
 
@@ -35,19 +31,18 @@ export interface StreamRelayOptions {
 }
 
 /** A mark follows so many bytes to the client, or a little more. */
-const MARK_BYTES = STREAM_WINDOW_BYTES / 4;
+const MARK_BYTES = WINDOW_BYTES / 4;
 
 const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
 
-export class StreamRelay implements StreamSink {
+export class StreamRelay implements ChannelSink {
   readonly #options: StreamRelayOptions;
-  #agent: { streams: OpenStreams; stream: number } | undefined;
+  #agent: { channels: ChannelPort; channel: number } | undefined;
   #isOver = false;
   #isOpened = false;
   /** Bytes that the agent may still send, and the client. */
-  #agentMay = STREAM_WINDOW_BYTES;
+  #agentMay = WINDOW_BYTES;
   #clientMay = 0;
-  #sentToAgent = 0;
   /** Bytes to the client since the last mark, and those before each mark that it has not returned. */
   #unmarked = 0;
   readonly #marks = new Map<string, number>();
@@ -60,11 +55,12 @@ export class StreamRelay implements StreamSink {
     this.#watch = new StreamWatch(options.clock, options.times, (reason) => this.#end(reason));
   }
 
-  /** Opens the stream at the agent. */
-  begin(streams: OpenStreams, key: ServiceKey, target: StreamTarget): void {
-    const stream = streams.open(key, target, STREAM_WINDOW_BYTES, this);
-    this.#agent = { streams, stream };
+  /** Opens the channel at the agent. */
+  begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void {
+    // Before the channel, whose connection may be found closed.
     this.#watch.begin();
+    const channel = channels.open(key, target, WINDOW_BYTES, this);
+    this.#agent = { channels, channel };
   }
 
   /** A frame of the client. */
@@ -79,7 +75,7 @@ export class StreamRelay implements StreamSink {
 
   /** Whether the client should send no more for now. */
   get isAgentBehind(): boolean {
-    return this.#agent?.streams.isBehind ?? false;
+    return this.#agent?.channels.isBehind ?? false;
   }
 
   /** The client's socket has closed. */
@@ -97,24 +93,24 @@ export class StreamRelay implements StreamSink {
     return true;
   }
 
-  message(message: StreamUp): boolean {
+  message(message: ChannelUp): boolean {
     switch (message.type) {
-      case 'stream.opened':
-        if (this.#isOpened) return false;
+      case 'channel.opened':
+        if (this.#isOpened || message.credit === undefined) return false;
         this.#isOpened = true;
         this.#clientMay = message.credit;
         this.#tell({ type: 'opened', credit: message.credit });
         return true;
-      case 'stream.credit':
-        if (this.#clientMay + message.bytes > STREAM_WINDOW_BYTES) return false;
+      case 'channel.credit':
+        if (this.#clientMay + message.bytes > WINDOW_BYTES) return false;
         this.#clientMay += message.bytes;
         this.#tell({ type: 'credit', bytes: message.bytes });
         return true;
-      case 'stream.end':
+      case 'channel.end':
         if (!this.#isOpened || this.#hasAgentEnded) return false;
         this.#agentEnded(message.exitCode);
         return true;
-      case 'stream.reset':
+      case 'channel.reset':
         this.#end(message.message, closing.reset, true);
         return true;
     }
@@ -154,14 +150,14 @@ export class StreamRelay implements StreamSink {
   #obey(message: ClientMessage): void {
     if (message.type === 'read') this.#read(message.mark);
     if (message.type === 'read' || !this.#agent) return;
-    const { streams, stream } = this.#agent;
+    const { channels, channel } = this.#agent;
     if (message.type === 'end') {
       if (this.#hasClientEnded) return;
       this.#hasClientEnded = true;
-      streams.send({ type: 'stream.end', stream });
+      channels.send({ type: 'channel.end', channel });
       if (this.#hasAgentEnded) this.#complete();
-    } else if (message.type === 'resize') streams.send({ ...message, type: 'stream.resize', stream });
-    else streams.send({ ...message, type: 'stream.signal', stream });
+    } else if (message.type === 'resize') channels.send({ ...message, type: 'channel.resize', channel });
+    else channels.send({ ...message, type: 'channel.signal', channel });
   }
 
   #toAgent(bytes: Uint8Array): void {
@@ -172,12 +168,9 @@ export class StreamRelay implements StreamSink {
     }
     this.#clientMay -= bytes.length;
     this.#watch.carried();
-    const { streams, stream } = this.#agent;
-    for (let from = 0; from < bytes.length; from += STREAM_CHUNK_BYTES) {
-      const payload = bytes.subarray(from, from + STREAM_CHUNK_BYTES);
-      this.#sentToAgent += payload.length;
-      streams.sendBytes(stream, encodeChunk({ stream, next: this.#sentToAgent, payload }));
-    }
+    const { channels, channel } = this.#agent;
+    for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
+      channels.sendBytes(channel, bytes.subarray(from, from + CHUNK_BYTES));
   }
 
   /** A client that has not read what came before can't return the mark. */
@@ -193,8 +186,8 @@ export class StreamRelay implements StreamSink {
     if (bytes === undefined || !this.#agent) return;
     this.#marks.delete(mark);
     this.#agentMay += bytes;
-    const { streams, stream } = this.#agent;
-    streams.send({ type: 'stream.credit', stream, bytes });
+    const { channels, channel } = this.#agent;
+    channels.send({ type: 'channel.credit', channel, bytes });
   }
 
   #tell(message: ServerMessage): void {
@@ -205,7 +198,7 @@ export class StreamRelay implements StreamSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
-    this.#agent?.streams.close(this.#agent.stream, isKnown);
+    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#agentMay);
     this.#options.over();
   }
 }

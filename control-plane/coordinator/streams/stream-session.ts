@@ -7,7 +7,7 @@ import { streamDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
-import type { OpenStreams } from '../connections/open-streams.ts';
+import type { ChannelPort } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
 import { type ChannelAddress, placementLines } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
@@ -16,8 +16,8 @@ import { type ClientSocket, StreamRelay } from './stream-relay.ts';
 export interface StreamSessionDeps extends PlacementSource {
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
   rules: StreamRules;
-  /** The streams of the agent's connection; undefined if it has ended. */
-  streamsAt(at: ChannelAddress): Promise<OpenStreams | undefined>;
+  /** The channels of the agent's connection; undefined if it has ended. */
+  channelsAt(at: ChannelAddress): Promise<ChannelPort | undefined>;
 }
 
 /** How long a client may take to send its request. */
@@ -87,12 +87,12 @@ export class StreamSession {
       for await (const line of placementLines(this.#placement)) {
         if (!line) continue;
         if ('ended' in line) return this.#relay.end(line.ended);
-        const streams = line.at && (await this.#deps.streamsAt(line.at));
+        const channels = line.at && (await this.#deps.channelsAt(line.at));
         // A client that has left meanwhile would leave its stream open at the agent.
         if (this.#isOver) return;
         this.#cancelWait();
         const key = { service: serviceId, generation: line.generation };
-        if (streams) this.#relay.begin(streams, key, targetOf(wanted));
+        if (channels) this.#relay.begin(channels, key, targetOf(wanted));
         else this.#relay.end('The host has lost its connection. Try again.');
       }
       this.#relay.end('The control plane has restarted. Try again.');

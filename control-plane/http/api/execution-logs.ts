@@ -1,8 +1,8 @@
-/** The output of services of an execution as frames (shared/streams/log-frames.ts), from given positions on. */
+/** Output of services of an execution as frames (shared/streams/log-frames.ts), from given positions on. */
+
 import * as z from 'zod';
-import { MAX_TAIL_LINES } from '../../../shared/protocol/bounds.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { LogPosition } from '../../../shared/streams/log-frames.ts';
+import { type LogFormat, MAX_TAIL_LINES } from '../../../shared/streams/targets.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../../operations/context.ts';

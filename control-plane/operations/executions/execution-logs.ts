@@ -1,6 +1,7 @@
 /** Opens several logs of one execution. */
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+
 import { LOG_START, type LogPosition } from '../../../shared/streams/log-frames.ts';
+import type { LogFormat, LogPart } from '../../../shared/streams/targets.ts';
 import { type Actor, authoriseOwned, noSuchService } from '../../core/accounts/account.ts';
 import { findState } from '../../store/executions/executions.ts';
 import { logSubscriber } from '../access-review.ts';

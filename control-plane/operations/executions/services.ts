@@ -2,8 +2,9 @@
  * Use cases on services. Each one authorises before it reports or changes anything, except those that the
  * contract makes public.
  */
+
 import { dnsNameOf } from '../../../shared/expand.ts';
-import type { LogFormat, LogPart } from '../../../shared/protocol/down.ts';
+import type { LogFormat, LogPart } from '../../../shared/streams/targets.ts';
 import { type Actor, authoriseOwned, noSuchExecution } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';

@@ -25,9 +25,6 @@ beforeEach(async () => {
 
 afterEach(() => rig.close());
 
-const open = (stream: number) =>
-  connection.send({ type: 'logs.open', ...key, stream, offset: 0, credit: 1e6, format: 'raw' });
-
 const lines = (...texts: string[]) =>
   Buffer.concat(
     texts.map((text) =>
@@ -36,7 +33,7 @@ const lines = (...texts: string[]) =>
   );
 
 test('P156: output in many small pieces is collected for 20 ms at least before it is sent', async () => {
-  open(1);
+  connection.openOutput(1, key);
   const beginMs = performance.now();
   let count = 0;
   const elapsedMs = () => performance.now() - beginMs;
@@ -48,15 +45,14 @@ test('P156: output in many small pieces is collected for 20 ms at least before i
   engine.exit('c1', 0);
   await connection.ended(1);
   const chunks = connection.chunks.length;
-  expect(connection.payload(1).toString().split('\n')).toHaveLength(count + 1);
+  expect(connection.output(1).toString().split('\n')).toHaveLength(count + 1);
   expect(chunks).toBeLessThan(elapsedMs() / 20 + 2);
   expect(count).toBeGreaterThan(chunks);
 });
 
-test('P178: output is collected for as long as the last message about a log requires, until another one does', async () => {
+test('P178: output is collected for as long as the latest `collect` requires', async () => {
   const collectMs = 150;
-  const credit = (more: { collectMs?: number } = {}) =>
-    connection.send({ type: 'logs.credit', stream: 1, bytes: 1, ...more });
+  const collect = (ms: number) => connection.send({ type: 'collect', ms });
   /** Whether output that a service prints for that time comes in no more chunks than the time allows. */
   const isCollected = async (timeMs: number) => {
     const before = connection.chunks.length;
@@ -67,16 +63,12 @@ test('P178: output is collected for as long as the last message about a log requ
       if (count < elapsedMs()) engine.write('c1', lines(String(++count)));
     return connection.chunks.length - before <= elapsedMs() / collectMs + 2;
   };
-  const rest = { offset: 0, credit: 1e6, format: 'raw' as const };
-  connection.send({ type: 'logs.open', ...key, stream: 1, ...rest, collectMs });
+  collect(collectMs);
+  connection.openOutput(1, key);
   expect(await isCollected(450)).toBe(true);
-  credit();
-  expect(await isCollected(450)).toBe(true);
-  credit({ collectMs: 0 });
+  collect(0);
   await eventually(async () => !(await isCollected(300)));
-  credit({ collectMs });
+  collect(collectMs);
   await isCollected(300);
   expect(await isCollected(450)).toBe(true);
-  open(2);
-  await eventually(async () => !(await isCollected(300)));
 });

@@ -53,7 +53,7 @@ onHosts(hosts, (host) => {
   test('H609: without samples, and before the first start, the start is null', async () => {
     const { service: id } = await running();
     const reading = read(id);
-    (await agent.log(id)).end('missing');
+    (await agent.log(id)).missing();
     expect((await reading).json()).toMatchObject({ start: null, samples: [] });
     const execution = await api.submit(application(service({ labels: ['nowhere'] })));
     const [waiting = 0] = (await api.execution(execution)).services;
@@ -65,7 +65,7 @@ onHosts(hosts, (host) => {
     await expectAnswer(readWith(one, '1000\n999 1 1\n'), 503, 'invalid usage');
     await expectAnswer(readWith(one, '1'.repeat(20_000)), 503, 'invalid usage');
     const reading = read(one.service);
-    (await agent.log(one.service, agent.logs.length)).end('failed', 'no memory left');
+    (await agent.log(one.service, agent.logs.length)).fail('no memory left');
     await expectAnswer(reading, 503, 'no memory left');
     await agent.close();
     await expectAnswer(read(one.service), 503, 'not connected');
@@ -78,7 +78,7 @@ onHosts(hosts, (host) => {
     const visit = async (lines?: string) => {
       const visiting = web.get(path);
       const log = await agent.log(one.service, agent.logs.length);
-      if (lines === undefined) log.end('missing');
+      if (lines === undefined) log.missing();
       else {
         await log.write(lines);
         log.end();
@@ -109,7 +109,7 @@ onHosts(hosts, (host) => {
     const visiting = (await WebClient.logIn(host)).get(`/executions/${all[0]?.execution}/usage`);
     const wanted = await eventually(() => agent.logs.length === 16 && [...agent.logs]);
     for (const [at, log] of wanted.entries()) {
-      if (at === 3) log.end('failed', 'no memory left');
+      if (at === 3) log.fail('no memory left');
       else {
         await log.write(LINES);
         log.end();

@@ -97,7 +97,7 @@ onHosts(hosts, (host) => {
     expect((await frames.rest()).get(one.service)).toEqual([{ ended: true }]);
 
     const none = new Frames(browser.open('GET', path(one, start(one))));
-    (await agent.log(one.service, 1)).end('missing');
+    (await agent.log(one.service, 1)).missing();
     expect((await none.rest()).get(one.service)).toEqual([{ missing: 1 }, { ended: true }]);
 
     await api.waitFor(one.execution, 'terminated');
@@ -159,7 +159,7 @@ onHosts(hosts, (host) => {
     const first = await agent.log(one.service, 1);
     await first.write('no end of line');
     first.end();
-    (await agent.log(other.service)).end('missing');
+    (await agent.log(other.service)).missing();
     const { headers } = await whole;
     expect(headers['content-disposition']).toBe(`attachment; filename="execution-${one.execution}.log"`);
     expect(headers['content-security-policy']).toContain('sandbox');

@@ -22,11 +22,11 @@ const asRunning = (container: Container) => {
 const service = async () => asRunning(await run({ command: ['sleep', '600'] }));
 const exec = (words: string[], rest: Partial<Exec> = {}): Exec => ({ kind: 'exec', words, ...rest });
 
-/** The output by channel; 0 is that of a terminal or of a port. */
+/** The output by source; 0 is that of a terminal or of a port. */
 async function outputOf({ output }: Target): Promise<Record<number, string>> {
   const texts: Record<number, string> = {};
-  for await (const { bytes, channel = 0 } of output)
-    texts[channel] = (texts[channel] ?? '') + Buffer.from(bytes).toString();
+  for await (const { bytes, source = 0 } of output)
+    texts[source] = (texts[source] ?? '') + Buffer.from(bytes).toString();
   return texts;
 }
 

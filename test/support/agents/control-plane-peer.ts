@@ -6,12 +6,14 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Assignment, IdRange } from '../../../shared/protocol/assignment.ts';
-import { decodeChunk, decodeUp, encode, encodeChunk, type LogChunk } from '../../../shared/protocol/codec.ts';
+import type { Assignment, IdRange, ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { type Chunk, decodeChunk, decodeUp, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { decodeFrame, isFrameOf, type LogFrame } from '../../../shared/streams/log-frames.ts';
+import { type OutputTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { eventually } from '../tools/eventually.ts';
 
 export interface WelcomeOptions {
@@ -22,15 +24,19 @@ export interface WelcomeOptions {
   unknown?: IdRange[];
 }
 
+type ChannelEnd = Extract<Up, { type: 'channel.end' | 'channel.reset' }>;
+
 /** One connection of an agent, with all its messages. */
 export class PeerConnection {
   readonly messages: Up[] = [];
-  readonly chunks: LogChunk[] = [];
+  readonly chunks: Chunk[] = [];
   readonly authorization: string | undefined;
   readonly path: string | undefined;
   pulses = 0;
   closeCode: number | undefined;
   readonly #socket: WebSocket;
+  /** Channels whose credit returns with each chunk. */
+  readonly #granted = new Set<number>();
   #revision = 0;
 
   constructor(socket: WebSocket, authorization: string | undefined, path: string | undefined) {
@@ -38,7 +44,7 @@ export class PeerConnection {
     this.authorization = authorization;
     this.path = path;
     socket.on('message', (data: Buffer, isBinary) => {
-      if (isBinary) this.chunks.push(decodeChunk(data));
+      if (isBinary) this.#receive(decodeChunk(data));
       else if (data.toString() === PULSE) this.pulses += 1;
       else this.messages.push(decodeUp(data.toString()));
     });
@@ -55,7 +61,7 @@ export class PeerConnection {
     this.#socket.send(text);
   }
 
-  sendChunk(chunk: LogChunk): void {
+  sendChunk(chunk: Chunk): void {
     this.#socket.send(encodeChunk(chunk));
   }
 
@@ -115,16 +121,57 @@ export class PeerConnection {
     return found(() => this.observations(service).find(isWanted), timeoutMs);
   }
 
-  payload(stream: number): Buffer {
+  /** Opens a channel to the output of a start. Without a `credit` of its own it has whatever it needs. */
+  openOutput(
+    channel: number,
+    { service, generation }: ServiceKey,
+    { credit, ...asked }: Partial<OutputTarget> & { credit?: number } = {},
+  ): void {
+    if (credit === undefined) this.#granted.add(channel);
+    const target = { kind: 'output', offset: 0, format: 'raw', ...asked } as const;
+    const open = { type: 'channel.open', channel, service, generation, target } as const;
+    this.send({ ...open, credit: credit ?? WINDOW_BYTES });
+  }
+
+  /** What has arrived on a channel. */
+  payload(channel: number): Buffer {
     return Buffer.concat(
-      this.chunks.filter((chunk) => chunk.stream === stream).map((chunk) => chunk.payload),
+      this.chunks.filter((chunk) => chunk.channel === channel).map((chunk) => chunk.payload),
     );
   }
 
-  ended(stream: number, timeoutMs?: number): Promise<Extract<Up, { type: 'logs.end' }>> {
-    const isEnd = (message: Up): message is Extract<Up, { type: 'logs.end' }> =>
-      message.type === 'logs.end' && message.stream === stream;
+  /** What has arrived on a channel to output. Throws unless each chunk is one whole frame. */
+  frames(channel: number): LogFrame[] {
+    const chunks = this.chunks.filter((chunk) => chunk.channel === channel);
+    return chunks.map(({ payload }) => {
+      const frame = decodeFrame(payload);
+      const start = { service: frame.service, generation: frame.position.generation };
+      if (!isFrameOf(start, payload)) throw new Error('a chunk of output is not one whole frame');
+      return frame;
+    });
+  }
+
+  /** The output that has arrived on a channel. */
+  output(channel: number): Buffer {
+    return Buffer.concat(this.frames(channel).map(({ payload }) => payload));
+  }
+
+  /** The position after the output that has arrived on a channel. */
+  nextOffset(channel: number): number {
+    return this.frames(channel).at(-1)?.position.offset ?? 0;
+  }
+
+  /** Waits for the end of a channel. */
+  ended(channel: number, timeoutMs?: number): Promise<ChannelEnd> {
+    const isEnd = (message: Up): message is ChannelEnd =>
+      (message.type === 'channel.end' || message.type === 'channel.reset') && message.channel === channel;
     return found(() => this.messages.find(isEnd), timeoutMs);
+  }
+
+  #receive(chunk: Chunk): void {
+    const { channel, payload } = chunk;
+    this.chunks.push(chunk);
+    if (this.#granted.has(channel)) this.send({ type: 'channel.credit', channel, bytes: payload.length });
   }
 }
 

@@ -11,6 +11,7 @@ import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { HostFacts, Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { encodeFrame } from '../../../shared/streams/log-frames.ts';
 import { hostFacts } from '../rigs/core-rig.ts';
 import { eventually } from '../tools/eventually.ts';
 
@@ -89,8 +90,8 @@ export abstract class MemoryAgent {
     return eventually(() => this.socket.all(type)[0]) as Promise<Extract<Down, { type: Type }>>;
   }
 
-  chunk(stream: number, next: number, payload: Uint8Array): void {
-    this.connection.receive(encodeChunk({ stream, next, payload }));
+  chunk(channel: number, payload: Uint8Array): void {
+    this.connection.receive(encodeChunk({ channel, payload }));
   }
 }
 
@@ -125,18 +126,23 @@ export class ModelAgent extends MemoryAgent {
     }) as Promise<Assignment>;
   }
 
-  /** The number of the log that was opened last. */
-  get log(): number {
-    return this.socket.all('logs.open').at(-1)?.stream ?? 0;
+  /** The channel to output that was opened last. */
+  get log(): Extract<Down, { type: 'channel.open' }> {
+    const opened = this.socket.all('channel.open').findLast(({ target }) => target.kind === 'output');
+    if (!opened) throw new Error('no log is open');
+    return opened;
   }
 
   /** Sends output of that log, up to the position `next`. */
   write(next: number, text: string): void {
-    this.chunk(this.log, next, Buffer.from(text));
+    const { channel, service, generation } = this.log;
+    const position = { generation, offset: next };
+    this.chunk(channel, encodeFrame({ service, position, payload: Buffer.from(text) }));
   }
 
-  endLog(reason: 'exited' | 'missing' = 'exited'): void {
-    this.sendMessage({ type: 'logs.end', stream: this.log, reason });
+  /** `missing`: there is no such output. */
+  endLog(missing?: true): void {
+    this.sendMessage({ type: 'channel.end', channel: this.log.channel, ...(missing && { missing }) });
   }
 
   drop(): void {

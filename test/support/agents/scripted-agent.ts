@@ -1,14 +1,14 @@
 /**
  * An agent for tests of the control plane: the real protocol on a real socket, without an engine. It does
- * only what a test requests. Its log streams are in scripted-log.ts.
+ * only what a test requests. Its channels are in scripted-log.ts and scripted-stream.ts.
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import type { Streams } from '../../../agent/streams/streams.ts';
+import type { Channels } from '../../../agent/channels/channels.ts';
 import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { closeCodes } from '../../../shared/protocol/close.ts';
 import { decodeChunk, decodeDown, encode } from '../../../shared/protocol/codec.ts';
-import type { Down, StreamDown } from '../../../shared/protocol/down.ts';
+import type { ChannelDown, Down } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
@@ -49,8 +49,8 @@ export class ScriptedAgent {
   readonly assignments = new Map<string, Assignment>();
   readonly logs: ScriptedLog[] = [];
   readonly streams: ScriptedStream[] = [];
-  /** Carries all streams in place of the test, as an agent does. */
-  carrier: Pick<Streams, 'receive' | 'chunk'> | undefined;
+  /** Carries all channels in place of the test, as an agent does. */
+  carrier: Pick<Channels, 'receive' | 'chunk'> | undefined;
   closeCode: number | undefined;
   closeReason = '';
   readonly #socket: WebSocket;
@@ -173,12 +173,12 @@ export class ScriptedAgent {
     await eventually(() => [...this.assignments.values()].every((one) => one.execution !== execution));
   }
 
-  /** Waits for the `nth` log stream of the service that the control plane opens. */
+  /** Waits for the `nth` channel to the output of the service that the control plane opens. */
   log(service: number, nth = 0): Promise<ScriptedLog> {
     return eventually(() => this.logs.filter((log) => log.opened.service === service)[nth]);
   }
 
-  /** Waits for the `nth` stream that the control plane opens. */
+  /** Waits for the `nth` channel to a container that the control plane opens. */
   stream(nth = 0): Promise<ScriptedStream> {
     return eventually(() => this.streams[nth]);
   }
@@ -220,7 +220,7 @@ export class ScriptedAgent {
   }
 
   #take(message: Down): void {
-    if (this.carrier && isOfStream(message)) {
+    if (this.carrier && isOfChannel(message)) {
       this.carrier.receive(message);
       return;
     }
@@ -233,13 +233,15 @@ export class ScriptedAgent {
       }
     }
     if (message.type === 'stop') this.assignments.delete(keyOf(message));
-    if (message.type === 'logs.open') this.logs.push(new ScriptedLog(message, this.#socket));
-    if (message.type === 'stream.open') this.streams.push(new ScriptedStream(message, this.#socket));
+    if (message.type === 'channel.open') {
+      if (message.target.kind === 'output') this.logs.push(new ScriptedLog(message, this.#socket));
+      else this.streams.push(new ScriptedStream(message, this.#socket));
+    }
     for (const one of [...this.logs, ...this.streams]) one.take(message);
   }
 }
 
-const isOfStream = (message: Down): message is StreamDown => message.type.startsWith('stream.');
+const isOfChannel = (message: Down): message is ChannelDown => message.type.startsWith('channel.');
 
 /** Keys of the hosts that tests have registered, by control plane and name. */
 const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();

@@ -1,23 +1,24 @@
 /**
- * A scripted agent's side of one stream: sends what a test supplies, and never more than its credit (P251).
+ * A scripted agent's side of one channel to a container: sends what a test supplies, and never more than its
+ * credit (P251).
  */
+
 import type { WebSocket } from 'ws';
 import { decodeChunk, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
-import type { Down, StreamDown } from '../../../shared/protocol/down.ts';
-import { STREAM_CHUNK_BYTES, STREAM_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import type { ChannelDown, Down } from '../../../shared/protocol/down.ts';
+import { CHUNK_BYTES, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { eventually } from '../tools/eventually.ts';
 
 export class ScriptedStream {
-  readonly opening: Extract<StreamDown, { type: 'stream.open' }>;
+  readonly opening: Extract<ChannelDown, { type: 'channel.open' }>;
   /** All later messages of the control plane on it. */
-  readonly messages: StreamDown[] = [];
+  readonly messages: ChannelDown[] = [];
   received: Uint8Array = new Uint8Array(0);
   credit: number;
   mostCredit: number;
-  #sent = 0;
   readonly #socket: WebSocket;
 
-  constructor(opening: Extract<StreamDown, { type: 'stream.open' }>, socket: WebSocket) {
+  constructor(opening: Extract<ChannelDown, { type: 'channel.open' }>, socket: WebSocket) {
     this.opening = opening;
     this.credit = opening.credit;
     this.mostCredit = opening.credit;
@@ -25,33 +26,33 @@ export class ScriptedStream {
   }
 
   take(message: Down): void {
-    if (!message.type.startsWith('stream.') || !('stream' in message)) return;
-    if (message.stream !== this.opening.stream || message === this.opening) return;
-    this.messages.push(message as StreamDown);
-    if (message.type !== 'stream.credit') return;
+    if (!message.type.startsWith('channel.') || !('channel' in message)) return;
+    if (message.channel !== this.opening.channel || message === this.opening) return;
+    this.messages.push(message as ChannelDown);
+    if (message.type !== 'channel.credit') return;
     this.credit += message.bytes;
     this.mostCredit = Math.max(this.mostCredit, this.credit);
   }
 
   takeBytes(frame: Uint8Array): void {
-    const { stream, payload } = decodeChunk(frame);
-    if (stream === this.opening.stream) this.received = Buffer.concat([this.received, payload]);
+    const { channel, payload } = decodeChunk(frame);
+    if (channel === this.opening.channel) this.received = Buffer.concat([this.received, payload]);
   }
 
-  accept(credit = STREAM_WINDOW_BYTES): void {
-    this.#send({ type: 'stream.opened', credit });
+  accept(credit = WINDOW_BYTES): void {
+    this.#send({ type: 'channel.opened', credit });
   }
 
   grant(bytes: number): void {
-    this.#send({ type: 'stream.credit', bytes });
+    this.#send({ type: 'channel.credit', bytes });
   }
 
   end(exitCode?: number): void {
-    this.#send({ type: 'stream.end', ...(exitCode !== undefined && { exitCode }) });
+    this.#send({ type: 'channel.end', ...(exitCode !== undefined && { exitCode }) });
   }
 
   reset(message: string, refused = false): void {
-    this.#send({ type: 'stream.reset', refused, message });
+    this.#send({ type: 'channel.reset', refused, message });
   }
 
   /** Sends all bytes as credit arrives. */
@@ -59,7 +60,7 @@ export class ScriptedStream {
     const all = Buffer.from(bytes);
     for (let at = 0; at < all.byteLength; ) {
       await eventually(() => this.credit > 0, 60_000);
-      const payload = all.subarray(at, at + Math.min(STREAM_CHUNK_BYTES, this.credit));
+      const payload = all.subarray(at, at + Math.min(CHUNK_BYTES, this.credit));
       at += payload.byteLength;
       this.credit -= payload.byteLength;
       this.flood(payload);
@@ -68,11 +69,10 @@ export class ScriptedStream {
 
   /** Sends bytes whether there is credit or not. */
   flood(payload: Uint8Array): void {
-    this.#sent += payload.byteLength;
-    this.#socket.send(encodeChunk({ stream: this.opening.stream, next: this.#sent, payload }));
+    this.#socket.send(encodeChunk({ channel: this.opening.channel, payload }));
   }
 
   #send(message: object): void {
-    this.#socket.send(encode({ ...message, stream: this.opening.stream } as never));
+    this.#socket.send(encode({ ...message, channel: this.opening.channel } as never));
   }
 }

@@ -1,6 +1,7 @@
 /** An agent whose services are servers on loopback: its ports lead where a test says. */
+
+import { Channels } from '../../../agent/channels/channels.ts';
 import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
-import { Streams } from '../../../agent/streams/streams.ts';
 import { encode } from '../../../shared/protocol/codec.ts';
 import { ScriptedAgent } from '../agents/scripted-agent.ts';
 import type { Host } from '../hosts/hosts.ts';
@@ -12,7 +13,8 @@ export async function joinAppAgent(
   portAt: (port: number) => number,
 ): Promise<ScriptedAgent> {
   const agent = await ScriptedAgent.join(host, { facts: { name } });
-  agent.carrier = new Streams({
+  agent.carrier = new Channels({
+    output: {} as never,
     open: async (_, target) => {
       if (target.kind !== 'http') throw new Error(target.kind);
       return new HttpTarget('127.0.0.1', portAt(target.port));

@@ -4,10 +4,11 @@
  */
 import { once } from 'node:events';
 import { Hono } from 'hono';
+import { Channels } from '../../../agent/channels/channels.ts';
 import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
-import { Streams } from '../../../agent/streams/streams.ts';
 import { AppRelay } from '../../../control-plane/coordinator/apps/app-relay.ts';
-import { OpenStreams } from '../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
 import type { PlacementLine } from '../../../control-plane/coordinator/streams/placement.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
@@ -16,6 +17,7 @@ import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { acceptAppBy, serveApps, upgradesOf } from '../../../control-plane/server/app-sockets.ts';
 import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { decodeChunk } from '../../../shared/protocol/codec.ts';
+import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { listenOn } from '../hosts/port.ts';
 import { appRequest } from './app-request.ts';
@@ -29,15 +31,16 @@ interface Permit {
 export async function startNodeAppRig(requestMs = 600_000) {
   /** What the agent did that is not allowed. */
   const refused: string[] = [];
-  const streams = new OpenStreams({
-    traffic: { toServices: 0, fromServices: 0 },
-    sendText: (message) => agent.receive(message),
+  const streams = new OpenChannels({
+    traffic: noTraffic(),
+    sendText: (message) => agent.receive(message as ChannelDown),
     sendBytes: (frame) => {
       if (!agent.chunk(decodeChunk(frame))) refused.push('the control plane exceeds its credit');
     },
     refused: (what) => refused.push(what),
   });
-  const agent = new Streams({
+  const agent = new Channels({
+    output: {} as never,
     open: async (_, target) => {
       if (target.kind !== 'http') throw new Error(target.kind);
       return new HttpTarget('127.0.0.1', target.port);
@@ -69,7 +72,7 @@ export async function startNodeAppRig(requestMs = 600_000) {
           if (permit) permit.isOpen = false;
         },
       }),
-    streamsAt: async () => streams,
+    channelsAt: async () => streams,
   });
   const app = new Hono();
   const accept = acceptAppBy(relay);

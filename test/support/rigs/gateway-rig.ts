@@ -2,13 +2,18 @@
 import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
+import type {
+  DialGateway,
+  SocketEvents,
+} from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
-import { gatewayLogs } from '../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { gatewayLogs } from '../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
-import { LogWindows } from '../../../control-plane/core/streams/log-windows.ts';
+import { Windows } from '../../../control-plane/core/streams/windows.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
+import { encodeFrame } from '../../../shared/streams/log-frames.ts';
 import { MemoryAgent } from '../agents/model-agent.ts';
 import { eventually } from '../tools/eventually.ts';
 import { CoordinatorRig, HOST_ID, seen } from './coordinator-rig.ts';
@@ -33,7 +38,7 @@ export class GatewayRig {
   /** Log lines of gateway and links. */
   readonly logged: string[] = [];
   /** Windows of the readers in the Worker's isolate. */
-  readonly windows = new LogWindows();
+  readonly windows = new Windows();
   readonly #maxWaitingLength: number;
   /** Connections of whose end the coordinator does not know. */
   readonly stored = new Set<string>();
@@ -110,13 +115,18 @@ export class GatewayRig {
 
   /** The `openLog` of the coordinator's client in the Worker. */
   get openLog(): OpenLog {
-    const link = {
-      openLog: (...args: Parameters<Gateway['openLog']>) => this.gateway.openLog(...args),
-      closeLog: async (reader: string) => this.gateway.closeLog(reader),
-    };
     const { coordinator } = this.rig;
-    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(() => link) }, this.windows);
+    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(this.dial) }, this.windows);
   }
+
+  /** Opens channels at the gateway as the Worker does. */
+  readonly dial: DialGateway = async (_, request, events) => {
+    const { near, far } = socketPair(events);
+    const passed = await this.gateway.pass(request, () => near);
+    if (!passed || passed === 'full') return passed;
+    far.begin({ message: (data) => passed.receive(data), closed: () => passed.closed() });
+    return far;
+  };
 
   #makeLinks(incarnation = `life-${++this.#incarnations}`): GatewayLinks {
     return new GatewayLinks({
@@ -179,18 +189,19 @@ export class GatewayAgent extends MemoryAgent {
 
   /** Answers the first open log with output, and ends it. */
   async sendLog(text: string): Promise<void> {
-    const { stream } = await this.received('logs.open');
-    const payload = new TextEncoder().encode(text);
-    this.chunk(stream, payload.byteLength, payload);
-    this.sendMessage({ type: 'logs.end', stream, reason: 'exited' });
+    const { channel } = await this.received('channel.open');
+    this.sendPart(text);
+    this.sendMessage({ type: 'channel.end', channel });
   }
 
   /** Sends output on the log that was opened first. */
   sendPart(text: string): void {
-    const stream = this.socket.all('logs.open')[0]?.stream ?? -1;
+    const [opened] = this.socket.all('channel.open');
+    if (!opened) throw new Error('no log is open');
+    const { channel, service, generation } = opened;
     const payload = new TextEncoder().encode(text);
     this.#sent += payload.byteLength;
-    this.chunk(stream, this.#sent, payload);
+    this.chunk(channel, encodeFrame({ service, position: { generation, offset: this.#sent }, payload }));
   }
 
   /** A report that is more than a sign of life. */
@@ -214,4 +225,27 @@ export class GatewayAgent extends MemoryAgent {
     const socket = Object.assign(this.socket, { lastPulseMs: () => this.pulsedMs });
     return gateway.open(socket, this.#hostId, this.id, changed, this.state);
   }
+}
+
+/** Both ends of a socket between two objects: what is sent arrives a moment later. */
+export function socketPair(events: SocketEvents) {
+  let farEvents: SocketEvents | undefined;
+  let isOpen = true;
+  const later = (run: () => void) => void Promise.resolve().then(run);
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    later(() => events.closed());
+    later(() => farEvents?.closed());
+  };
+  return {
+    near: { send: (data: string | Uint8Array) => later(() => events.message(data)), close },
+    far: {
+      begin: (to: SocketEvents) => {
+        farEvents = to;
+      },
+      send: (data: string | Uint8Array) => later(() => isOpen && farEvents?.message(data)),
+      close,
+    },
+  };
 }

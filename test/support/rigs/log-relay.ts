@@ -1,15 +1,16 @@
 /** A log relay between the agent's end of its connections and a subscriber. */
+
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { noTraffic, type Traffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../../shared/protocol/down.ts';
-import type { LogPosition } from '../../../shared/streams/log-frames.ts';
+import { encodeFrame, FRAME_HEADER_BYTES, type LogPosition } from '../../../shared/streams/log-frames.ts';
+import type { LogFormat } from '../../../shared/streams/targets.ts';
 import { MemorySocket } from '../agents/model-agent.ts';
 
 /** A relay with the state of its service, and the agent's end of its connections. */
 export class RelayRig {
-  source: LogSource = { generation: 1, server: undefined, removed: false, final: false };
+  source: LogSource = { generation: 1, channels: undefined, removed: false, final: false };
   connection: AgentConnection | undefined;
   done = 0;
   /** What the agent has sent beyond its permissions. */
@@ -37,12 +38,12 @@ export class RelayRig {
       useAllowance: () => 0,
       closed: () => {
         this.connection = undefined;
-        this.source = { ...this.source, server: undefined };
+        this.source = { ...this.source, channels: undefined };
       },
     };
     this.#streams += 100;
     this.connection = new AgentConnection(this.socket, events, this.#streams, this.#logs);
-    this.source = { ...this.source, server: this.connection };
+    this.source = { ...this.source, channels: this.connection.channels };
     this.relay.update();
     return this;
   }
@@ -53,27 +54,36 @@ export class RelayRig {
   }
 
   get opens() {
-    return this.socket.all('logs.open');
+    return this.socket.all('channel.open');
   }
 
-  get stream(): number {
-    return this.opens.at(-1)?.stream ?? -1;
+  get channel(): number {
+    return this.opens.at(-1)?.channel ?? -1;
   }
 
-  /** Bytes granted so far on the latest stream. */
+  /** Bytes granted so far on the latest channel. */
   get granted(): number {
-    const more = this.socket.all('logs.credit').filter(({ stream }) => stream === this.stream);
+    const more = this.socket.all('channel.credit').filter(({ channel }) => channel === this.channel);
     return (this.opens.at(-1)?.credit ?? 0) + more.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
+  /** Sends a frame of output. With a number, as many bytes as the frame has in all. */
   send(next: number, bytes: number | Uint8Array): void {
-    const payload = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
-    this.connection?.receive(encodeChunk({ stream: this.stream, next, payload }));
+    const payload = typeof bytes === 'number' ? new Uint8Array(bytes - FRAME_HEADER_BYTES) : bytes;
+    const { service = 7, generation = 1 } = this.opens.at(-1) ?? {};
+    const frame = encodeFrame({ service, position: { generation, offset: next }, payload });
+    this.connection?.receive(encodeChunk({ channel: this.channel, payload: frame }));
   }
 
-  end(reason: 'exited' | 'missing' | 'failed', message?: string): void {
-    const end = { type: 'logs.end' as const, stream: this.stream, reason };
-    this.connection?.receive(encode(message === undefined ? end : { ...end, message }));
+  end(reason: 'exited' | 'missing' | 'failed', message = 'failed'): void {
+    const { channel } = this;
+    this.connection?.receive(
+      encode(
+        reason === 'failed'
+          ? { type: 'channel.reset', channel, refused: false, message }
+          : { type: 'channel.end', channel, ...(reason === 'missing' && { missing: true }) },
+      ),
+    );
   }
 }
 

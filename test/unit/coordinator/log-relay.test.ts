@@ -2,7 +2,12 @@ import { expect, test } from 'vitest';
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
-import { decodeFrame, FrameSplitter, type LogPosition } from '../../../shared/streams/log-frames.ts';
+import {
+  decodeFrame,
+  encodeFrame,
+  FrameSplitter,
+  type LogPosition,
+} from '../../../shared/streams/log-frames.ts';
 import { MemorySocket } from '../../support/agents/model-agent.ts';
 import { RelayRig, settle } from '../../support/rigs/log-relay.ts';
 
@@ -14,17 +19,17 @@ const frames = async (relay: LogRelay): Promise<[LogPosition, string][]> => {
 };
 const all = (relay: LogRelay): Promise<string> => new Response(relay.stream).text();
 
-test('P10: a stream whose connection is lost waits for the next one, and continues there at the last `next`, under a new number', async () => {
+test('P10: a log whose connection is lost waits for the next one, and continues there at the last position, under a new number', async () => {
   const rig = new RelayRig().attach();
   const received = all(rig.relay);
   rig.send(10, text('one '));
-  const before = rig.stream;
+  const before = rig.channel;
   rig.connection?.closed();
   rig.relay.update();
   expect(rig.opens).toHaveLength(1);
   rig.attach();
-  expect(rig.opens).toMatchObject([{ generation: 1, offset: 10 }]);
-  expect(rig.stream).not.toBe(before);
+  expect(rig.opens).toMatchObject([{ generation: 1, target: { offset: 10 } }]);
+  expect(rig.channel).not.toBe(before);
   rig.send(20, text('two'));
   rig.know({ final: true });
   rig.end('exited');
@@ -61,18 +66,13 @@ test('P10: a stream ends once, after the last byte of the last start', async () 
   expect(rig.done).toBe(1);
 });
 
-test('P10: a subscriber that waits at the end is released, with its own buffer or without', async () => {
-  for (const mode of ['default', 'byob'] as const) {
-    const rig = new RelayRig().attach();
-    rig.know({ final: true });
-    const waiting =
-      mode === 'byob'
-        ? rig.relay.stream.getReader({ mode }).read(new Uint8Array(8))
-        : rig.relay.stream.getReader().read();
-    await settle();
-    rig.end('exited');
-    expect((await waiting).done).toBe(true);
-  }
+test('P10: a subscriber that waits at the end is released', async () => {
+  const rig = new RelayRig().attach();
+  rig.know({ final: true });
+  const waiting = rig.relay.stream.getReader().read();
+  await settle();
+  rig.end('exited');
+  expect((await waiting).done).toBe(true);
 });
 
 test('P10: the output of later starts follows that of the first, and a start that left no log is skipped', async () => {
@@ -82,12 +82,12 @@ test('P10: the output of later starts follows that of the first, and a start tha
   rig.end('exited');
   expect(rig.opens).toHaveLength(1);
   rig.know({ generation: 2 });
-  expect(rig.opens.at(-1)).toMatchObject({ generation: 2, offset: 0 });
+  expect(rig.opens.at(-1)).toMatchObject({ generation: 2, target: { offset: 0 } });
   rig.send(4, text('two '));
   rig.know({ generation: 4, final: true });
   rig.end('exited');
   rig.end('missing');
-  expect(rig.opens.at(-1)).toMatchObject({ generation: 4, offset: 0 });
+  expect(rig.opens.at(-1)).toMatchObject({ generation: 4, target: { offset: 0 } });
   rig.send(5, text('three'));
   rig.end('exited');
   expect(await received).toBe('one two three');
@@ -114,7 +114,7 @@ test('W31: a subscriber with a position begins there, and receives the position 
   const rig = new RelayRig({ generation: 2, offset: 40 });
   rig.source = { ...rig.source, generation: 3 };
   rig.attach();
-  expect(rig.opens).toMatchObject([{ generation: 2, offset: 40 }]);
+  expect(rig.opens).toMatchObject([{ generation: 2, target: { offset: 40 } }]);
   const received = frames(rig.relay);
   rig.send(44, text('more'));
   rig.end('exited');
@@ -147,7 +147,7 @@ test('W37: a waiting subscriber receives one note for each start without a log, 
 
 test('C45: the stream of a service that never started waits, and ends with its execution', async () => {
   const rig = new RelayRig();
-  rig.source = { generation: 0, server: undefined, removed: false, final: false };
+  rig.source = { generation: 0, channels: undefined, removed: false, final: false };
   rig.relay.update();
   expect(rig.done).toBe(0);
   rig.know({ final: true });
@@ -185,16 +185,16 @@ test('C96: a subscriber that has read nothing of a lost log continues with the n
   expect(rig.done).toBe(0);
   rig.know({ removed: false, generation: 2 });
   rig.attach();
-  expect(rig.opens).toMatchObject([{ generation: 2, offset: 0 }]);
+  expect(rig.opens).toMatchObject([{ generation: 2, target: { offset: 0 } }]);
   rig.connection?.close(4403, 'revoked');
   rig.know({ removed: true, final: true });
   expect(await all(rig.relay)).toBe('');
 });
 
-test('C45: a subscriber that leaves closes the stream at the agent', async () => {
+test('C45: a subscriber that leaves closes the channel at the agent', async () => {
   const rig = new RelayRig().attach();
   await rig.relay.stream.cancel();
-  expect(rig.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream: rig.stream }]);
+  expect(rig.socket.all('channel.reset')).toEqual([{ type: 'channel.reset', channel: rig.channel }]);
   expect(rig.done).toBe(1);
   rig.send(5, text('late'));
   rig.know({ generation: 2 });
@@ -203,21 +203,43 @@ test('C45: a subscriber that leaves closes the stream at the agent', async () =>
 
 test('C45: the bytes of a chunk are copied, since a socket may reuse its buffer', async () => {
   const rig = new RelayRig().attach();
-  const buffer = text('keep');
-  const frame = Buffer.from(encodeChunk({ stream: rig.stream, next: 4, payload: buffer }));
-  rig.connection?.receive(frame);
-  frame.fill(0);
+  const position = { generation: 1, offset: 4 };
+  const frame = encodeFrame({ service: 7, position, payload: text('keep') });
+  const buffer = Buffer.from(encodeChunk({ channel: rig.channel, payload: frame }));
+  rig.connection?.receive(buffer);
+  buffer.fill(0);
   const { value } = await rig.relay.stream.getReader().read();
   expect(new TextDecoder().decode(value)).toBe('keep');
 });
 
-test('P10: a chunk of a closed stream is answered by closing the stream again', async () => {
+test.each([
+  ['a frame of another service', { service: 8 }, 0],
+  ['a frame of another start', { position: { generation: 2, offset: 1 } }, 0],
+  ['a note in place of output', { position: { generation: 0, offset: 0 } }, 0],
+  ['a frame that is cut off', {}, -1],
+  ['more than a frame', {}, 1],
+  ['less than the head of a frame', {}, -5],
+])('P10: a host that sends %s on a channel to output is refused with 4400', async (_, change, more) => {
   const rig = new RelayRig().attach();
-  const stream = rig.socket.all('logs.open')[0]?.stream ?? 0;
+  const frame = { service: 7, position: { generation: 1, offset: 4 }, payload: text('four'), ...change };
+  const bytes = encodeFrame(frame);
+  const payload = new Uint8Array(bytes.length + more);
+  payload.set(bytes.subarray(0, payload.length));
+  rig.connection?.receive(encodeChunk({ channel: rig.channel, payload }));
+  expect([rig.refused.length, rig.socket.closeCode]).toEqual([1, 4400]);
+  rig.attach();
+  rig.send(2, text('ok'));
+  rig.know({ final: true });
+  rig.end('exited');
+  expect(await all(rig.relay)).toBe('ok');
+});
+
+test('P10: a chunk of a channel that is over is ignored', async () => {
+  const rig = new RelayRig().attach();
+  const { channel } = rig;
   await rig.relay.stream.cancel();
-  rig.connection?.receive(encodeChunk({ stream, next: 1, payload: text('x') }));
-  const close = { type: 'logs.close', stream };
-  expect(rig.socket.all('logs.close')).toEqual([close, close]);
+  rig.connection?.receive(encodeChunk({ channel, payload: text('x') }));
+  expect([rig.refused, rig.socket.all('channel.reset').length]).toEqual([[], 1]);
 });
 
 test('C45: a stream continues with a start that came and ended with its execution while an earlier start was read', async () => {
@@ -226,10 +248,11 @@ test('C45: a stream continues with a start that came and ended with its executio
   let last = 1;
   const socket = new MemorySocket();
   const events = { message: () => {}, refused: () => {}, useAllowance: () => 0, closed: () => {} };
-  const server = new AgentConnection(socket, events, 100);
+  const connection = new AgentConnection(socket, events, 100);
+  const { channels } = connection;
   const source = (): LogSource => {
     last = live ?? last;
-    return { generation: last, server, removed: false, final: live === undefined };
+    return { generation: last, channels, removed: false, final: live === undefined };
   };
   const relay = new LogRelay({ service: 7, format: 'raw', source, done: () => {} });
   relay.update();
@@ -237,7 +260,7 @@ test('C45: a stream continues with a start that came and ended with its executio
     live = generation;
     relay.update();
   }
-  const stream = socket.all('logs.open')[0]?.stream ?? -1;
-  server.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
-  expect(socket.all('logs.open').map(({ generation }) => generation)).toEqual([1, 2]);
+  const channel = socket.all('channel.open')[0]?.channel ?? -1;
+  connection.receive(encode({ type: 'channel.end', channel }));
+  expect(socket.all('channel.open').map(({ generation }) => generation)).toEqual([1, 2]);
 });

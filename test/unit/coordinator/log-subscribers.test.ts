@@ -133,10 +133,10 @@ test('C152: an aborted log is closed at its host', async () => {
   const one = await rig.agent().join();
   await one.reportEach(await one.started(), running);
   const log = await open(bySession('none'));
-  const stream = one.socket.all('logs.open')[0]?.stream;
+  const { channel } = one.log;
   await rig.coordinator.reviewSubscriptions(null);
   await until(log, accessLost);
-  expect(one.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream }]);
+  expect(one.socket.all('channel.reset')).toEqual([{ type: 'channel.reset', channel }]);
 });
 
 test.each([

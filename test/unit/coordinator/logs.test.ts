@@ -25,13 +25,13 @@ test('P10: the log of a start that is retried continues with the next attempt', 
   const { agent: one, start: web } = await rig.starts();
   const log = text(await rig.openLog(web.service));
   await one.reportAndWait(seen(web, failed(true)));
-  one.endLog('missing');
+  one.endLog(true);
   await one.reportAndWait(seen(web, gone));
   rig.pass(1_000);
   const again = await one.started(2);
   expect(again).toMatchObject({ service: web.service, generation: 2 });
-  const open = await eventually(() => one.socket.all('logs.open')[1]);
-  expect(open).toMatchObject({ generation: 2, offset: 0 });
+  const open = await eventually(() => one.socket.all('channel.open')[1]);
+  expect(open).toMatchObject({ generation: 2, target: { offset: 0 } });
   one.write(2, 'ok');
   await one.reportAndWait(seen(again, exited(0)));
   one.endLog();
@@ -60,12 +60,12 @@ test('C43, C45: the log of a start is not opened before that start is committed 
   const commit = rig.db.hold();
   rig.pass(1_000);
   await commit.begun;
-  one.endLog('missing');
+  one.endLog(true);
   commit.release();
   await one.started(2);
-  await eventually(() => one.socket.all('logs.open').length === 2);
+  await eventually(() => one.socket.all('channel.open').length === 2);
   const types = one.socket.sent.map(({ type }) => type);
-  expect(types.slice(-2)).toEqual(['start', 'logs.open']);
+  expect(types.slice(-2)).toEqual(['start', 'channel.open']);
   await log.cancel();
 });
 test('C45, C174: a log that is opened while its execution is placed has the output of the service', async () => {
@@ -120,6 +120,6 @@ test('C45: the log of an ended service ends when its execution is deleted and it
   await one.reportAndWait(seen(web, gone), seen(side, gone));
   const log = text(await rig.openLog(side.service));
   await rig.coordinator.remove(id);
-  one.endLog('missing');
+  one.endLog(true);
   expect(await log).toBe('');
 });

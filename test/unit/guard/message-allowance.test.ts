@@ -4,6 +4,7 @@ import { HostConnections } from '../../../control-plane/coordinator/agents/agent
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import { MessageAllowances } from '../../../control-plane/guard/message-allowance.ts';
 import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import { type ChannelTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { MemorySocket } from '../../support/agents/model-agent.ts';
 
 const KIB = 1_024;
@@ -131,24 +132,30 @@ test('P154: of five connections of a host the oldest closes, and one of another 
   expect(others.socket.closeCode).toBeUndefined();
 });
 
-const noSink = { chunk: () => true, grantRest: () => {}, end: () => {}, detached: () => {} };
-const key = { service: 1, generation: 1 };
+const sink = { chunk: () => true, message: () => true, detached: () => {} };
 
-test('P152: readers cause the parts of an open log and its end, and after that as many bytes as its credit has left', () => {
-  const { connection, requested } = excessive(true);
-  const stream = connection.openLog(key, 0, 1_000_000, 'raw', noSink);
-  const part = (length: number, of = stream) =>
-    connection.receive(encodeChunk({ stream: of, next: 1, payload: new Uint8Array(length) }));
-  part(50_000);
-  part(0);
-  connection.closeLog(stream, 60_000);
-  part(50_000);
-  part(50_000);
-  const end = { type: 'logs.end', stream, reason: 'exited' } as const;
-  for (let n = 0; n < 2; n++) connection.receive(encode(end));
-  part(1, stream + 1);
-  expect(requested).toEqual([true, false, true, false, true, false, false]);
-});
+test.each<ChannelTarget>([
+  { kind: 'output', offset: 0, format: 'raw' },
+  { kind: 'tcp', port: 80 },
+])(
+  'P152: readers and clients cause the parts and messages of a channel to $kind; after it is closed, its opening, its end, and as many bytes as its credit has left',
+  (target) => {
+    const { connection, requested } = excessive(true);
+    const key = { service: 1, generation: 1 };
+    const channel = connection.channels.open(key, target, WINDOW_BYTES, sink);
+    const part = (length: number, of = channel) =>
+      connection.receive(encodeChunk({ channel: of, payload: new Uint8Array(length) }));
+    const say = (type: 'channel.opened' | 'channel.end') => connection.receive(encode({ type, channel }));
+    say('channel.opened');
+    part(50_000);
+    connection.channels.close(channel, false, 60_000);
+    for (const length of [0, 50_000, 50_000]) part(length);
+    expect(requested.splice(0)).toEqual([true, true, false, true, false]);
+    for (const type of ['channel.opened', 'channel.end', 'channel.end'] as const) say(type);
+    part(1, channel + 1);
+    expect(requested).toEqual([true, true, false, false]);
+  },
+);
 
 test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
   const { socket, connection, events } = excessive(true);

@@ -1,15 +1,17 @@
 /** Clients' WebSockets of streams on Node, when many tiny frames arrive at once. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { OpenStreams } from '../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
 import { defaultStreamRules } from '../../../control-plane/core/model/stream-rules.ts';
 import { serveStreams } from '../../../control-plane/server/stream-sockets.ts';
 import { STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
-import { STREAM_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -29,16 +31,16 @@ const times = (count: number, one: Buffer) => Buffer.concat(Array.from({ length:
 
 /** Serves streams to an agent that grants one window. `took` is called for each chunk for the agent. */
 async function serve(took: () => void, isBehind = () => false): Promise<() => Promise<WebSocket>> {
-  const streams: OpenStreams = new OpenStreams({
+  const channels: OpenChannels = new OpenChannels({
     sendText: (message) => {
-      if (message.type !== 'stream.open') return;
-      const { stream } = message;
-      setImmediate(() => streams.receive({ type: 'stream.opened', stream, credit: STREAM_WINDOW_BYTES }));
+      if (message.type !== 'channel.open') return;
+      const { channel } = message;
+      setImmediate(() => channels.receive({ type: 'channel.opened', channel, credit: WINDOW_BYTES }));
     },
     sendBytes: took,
     isBehind,
     refused: (what) => expect.unreachable(what),
-    traffic: { toServices: 0, fromServices: 0 },
+    traffic: noTraffic(),
   });
   const request = { purpose: 'forward', subscriber: ADMIN_SUBSCRIBER, serviceId: 1, hostId: 1 } as const;
   const doer = { by: 'admin', userId: 1, credential: 'session', from: null, requestId: null } as never;
@@ -54,7 +56,7 @@ async function serve(took: () => void, isBehind = () => false): Promise<() => Pr
       rules: defaultStreamRules,
       place: async () => new ReadableStream({ start: (controller) => controller.enqueue(LINE) }),
       left: async () => {},
-      streamsAt: async () => streams,
+      channelsAt: async () => channels,
     },
     () => {},
   );

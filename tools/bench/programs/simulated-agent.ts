@@ -6,11 +6,12 @@
 import { Addresses } from '../../../agent/connection/addresses.ts';
 import type { SessionSocket } from '../../../agent/connection/session-options.ts';
 import { type Receiver, stayConnected } from '../../../agent/connection/socket.ts';
-import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
+import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { PULSE } from '../../../shared/protocol/pulse.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
+import { encodeFrame, FRAME_HEADER_BYTES } from '../../../shared/streams/log-frames.ts';
 import { type AgentKey, proofOf } from '../../../test/support/agents/enrolment.ts';
 import { hello, seen } from '../../../test/support/agents/scripted-agent.ts';
 
@@ -76,8 +77,8 @@ class SimulatedSession implements Receiver {
   readonly #assignments: Map<string, Assignment>;
   /** Sequences of unacknowledged reports that a container is gone. */
   readonly #gone = new Set<number>();
-  /** Open logs by their streams: the credit, and the offset of the next byte. */
-  readonly #logs = new Map<number, { credit: number; next: number }>();
+  /** Open logs by their channels: whose they are, the credit, and the offset of the next byte. */
+  readonly #logs = new Map<number, ServiceKey & { credit: number; offset: number }>();
   /** How long output is collected (P178). */
   #collectMs = 0;
   /** When output was sent last, by `performance.now`. */
@@ -147,23 +148,28 @@ class SimulatedSession implements Receiver {
         this.#stop(assignment);
         return;
       }
-      case 'logs.open':
-        this.#collectMs = message.collectMs ?? 0;
-        this.#logs.set(message.stream, { credit: message.credit, next: message.offset });
+      case 'collect':
+        this.#collectMs = message.ms;
+        return;
+      case 'channel.open': {
+        const { channel, service, generation, credit, target } = message;
+        if (target.kind !== 'output') return;
+        this.#socket.send(encode({ type: 'channel.opened', channel }));
+        this.#logs.set(channel, { service, generation, credit, offset: target.offset });
         if (this.#outputTimer) return;
         this.#sentMs = performance.now() - Math.random() * PHASES_MS;
         this.#outputTimer = setTimeout(() => {
           this.#outputTimer = setInterval(() => this.#writeOutput(), OUTPUT_MS);
         }, Math.random() * OUTPUT_MS);
         return;
-      case 'logs.credit': {
-        this.#collectMs = message.collectMs ?? this.#collectMs;
-        const log = this.#logs.get(message.stream);
+      }
+      case 'channel.credit': {
+        const log = this.#logs.get(message.channel);
         if (log) log.credit += message.bytes;
         return;
       }
-      case 'logs.close':
-        this.#logs.delete(message.stream);
+      case 'channel.reset':
+        this.#logs.delete(message.channel);
         return;
       case 'ack':
         // In ascending order. An acknowledgement covers all reports up to its sequence (P7).
@@ -183,12 +189,14 @@ class SimulatedSession implements Receiver {
     // A timer is rarely late by more than a fifth of its period.
     if (passedMs < this.#collectMs - OUTPUT_MS / 5) return;
     this.#sentMs = nowMs;
-    for (const [stream, log] of this.#logs) {
-      const length = Math.min(log.credit, Math.round((outputBytesPerS * passedMs) / 1_000));
-      if (length === 0) continue;
-      log.credit -= length;
-      log.next += length;
-      void this.#socket.sendBytes(encodeChunk({ stream, next: log.next, payload: new Uint8Array(length) }));
+    const producedBytes = Math.round((outputBytesPerS * passedMs) / 1_000);
+    for (const [channel, log] of this.#logs) {
+      const length = Math.min(log.credit - FRAME_HEADER_BYTES, producedBytes);
+      if (length <= 0) continue;
+      log.credit -= FRAME_HEADER_BYTES + length;
+      log.offset += length;
+      const frame = encodeFrame({ service: log.service, position: log, payload: new Uint8Array(length) });
+      void this.#socket.sendBytes(encodeChunk({ channel, payload: frame }));
     }
   }
 

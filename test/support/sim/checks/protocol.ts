@@ -1,18 +1,14 @@
 /**
- * Protocol check: only committed starts and stops are sent, only committed reports are acknowledged, no log
- * stream exceeds its credit, and each stream ends once.
+ * Protocol check: only committed starts and stops are sent, only committed reports are acknowledged, no
+ * channel exceeds its credit, and each direction ends once.
  */
 
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
-import {
-  CHUNK_HEADER_BYTES,
-  decodeChunk,
-  decodeUp,
-  LOG_WINDOW_BYTES,
-} from '../../../../shared/protocol/codec.ts';
+import { decodeChunk, decodeUp } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
+import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 import { Check } from './check.ts';
@@ -26,9 +22,16 @@ interface LinkState {
   revision: number | null;
   /** Reports that were not acknowledged yet, in the order of their arrival. */
   reports: Report[];
-  streams: Map<number, { credit: number; ended: boolean }>;
+  channels: Map<number, ChannelState>;
   /** Keys in the inventory of its hello. */
   listed: Set<string>;
+}
+
+/** What may still be sent, by direction, and whether the agent has ended its own. */
+interface ChannelState {
+  up: number;
+  down: number;
+  hasEnded: boolean;
 }
 
 export interface ProtocolCheckOptions {
@@ -56,9 +59,8 @@ export class ProtocolCheck extends Check implements Tap {
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
-    if (this.#options.streams()?.passes(link, direction, frame)) return;
     const state = this.#stateOf(link);
-    if (typeof frame !== 'string') this.#chunk(link, state, frame);
+    if (typeof frame !== 'string') this.#chunk(link, state, direction, frame);
     else if (direction === 'up') this.#sentUp(link, state, JSON.parse(frame) as Up);
     else this.#sentDown(link, state, JSON.parse(frame) as Down);
   }
@@ -99,10 +101,13 @@ export class ProtocolCheck extends Check implements Tap {
     if (!isHeartbeat(message)) this.world.note(`${link.name} > ${summary(message)}`);
     if (message.type === 'report') for (const one of message.observations) this.#reported(link, one);
     if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
-    if (message.type !== 'logs.end') return;
-    const stream = state.streams.get(message.stream);
-    if (stream?.ended) this.violate(`${link.name}: stream ${message.stream} ends twice`);
-    if (stream) stream.ended = true;
+    const channel = 'channel' in message ? state.channels.get(message.channel) : undefined;
+    if (!channel) return;
+    if (message.type === 'channel.opened') channel.down = message.credit ?? 0;
+    if (message.type === 'channel.credit') this.#granted(link, channel, 'down', message.bytes);
+    if (message.type !== 'channel.end') return;
+    if (channel.hasEnded) this.violate(`${link.name}: channel ${message.channel} ends twice`);
+    channel.hasEnded = true;
   }
 
   /** A failed start is final within a process: the agent must not begin it again (P5). */
@@ -146,35 +151,41 @@ export class ProtocolCheck extends Check implements Tap {
       case 'ack':
         this.#acknowledged(link, state, message.sequence);
         return;
-      case 'logs.open':
-        state.streams.set(message.stream, { credit: message.credit, ended: false });
-        if (message.credit > LOG_WINDOW_BYTES)
-          this.violate(
-            `${link.name}: a window of ${message.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
-          );
+      case 'channel.open': {
+        const channel = { up: 0, down: 0, hasEnded: false };
+        state.channels.set(message.channel, channel);
+        this.#granted(link, channel, 'up', message.credit);
+        this.#options.streams()?.carried(link, message.target);
         return;
-      case 'logs.credit': {
-        const stream = state.streams.get(message.stream);
-        if (stream) stream.credit += message.bytes;
-        if (stream && stream.credit > LOG_WINDOW_BYTES)
-          this.violate(
-            `${link.name}: a credit of ${stream.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
-          );
+      }
+      case 'channel.credit': {
+        const channel = state.channels.get(message.channel);
+        if (channel) this.#granted(link, channel, 'up', message.bytes);
       }
     }
   }
 
-  #chunk(link: Link, state: LinkState, frame: Uint8Array): void {
-    this.world.count('up: chunk');
-    const { stream } = decodeChunk(frame);
-    const known = state.streams.get(stream);
+  #granted(link: Link, channel: ChannelState, direction: Direction, bytes: number): void {
+    channel[direction] += bytes;
+    if (channel[direction] > WINDOW_BYTES)
+      this.violate(
+        `${link.name}: a credit of ${channel[direction]} bytes, at most ${WINDOW_BYTES} are allowed`,
+      );
+  }
+
+  #chunk(link: Link, state: LinkState, direction: Direction, frame: Uint8Array): void {
+    this.world.count(`${direction}: chunk`);
+    const { channel, payload } = decodeChunk(frame);
+    const known = state.channels.get(channel);
     if (!known) {
-      this.violate(`${link.name}: a chunk of an unknown stream`);
+      this.violate(`${link.name}: a chunk of an unknown channel`);
       return;
     }
-    known.credit -= frame.byteLength - CHUNK_HEADER_BYTES;
-    if (known.credit < 0) this.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
-    if (known.ended) this.violate(`${link.name}: a chunk after the end of stream ${stream}`);
+    known[direction] -= payload.length;
+    if (known[direction] < 0)
+      this.violate(`${link.name}: ${-known[direction]} bytes ${direction} beyond the credit`);
+    if (direction === 'up' && known.hasEnded)
+      this.violate(`${link.name}: a chunk after the end of channel ${channel}`);
   }
 
   #revision(link: Link, state: LinkState, revision: number): void {
@@ -257,7 +268,7 @@ export class ProtocolCheck extends Check implements Tap {
   }
 
   #stateOf(link: Link): LinkState {
-    const fresh = { revision: null, reports: [], streams: new Map(), listed: new Set<string>() };
+    const fresh = { revision: null, reports: [], channels: new Map(), listed: new Set<string>() };
     const state = this.#states.get(link) ?? fresh;
     this.#states.set(link, state);
     return state;

@@ -1,14 +1,12 @@
 /**
- * Stream check: bytes arrive in order and only within credit, every stream ends for its client with a reason,
+ * Stream check: bytes arrive in order, every stream ends for its client with a reason,
  * bounds hold and are free again afterwards, and nothing stays open at an agent (C302 to C307).
  */
+
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
-import { decodeChunk } from '../../../../shared/protocol/codec.ts';
-import type { Down } from '../../../../shared/protocol/down.ts';
-import type { Up } from '../../../../shared/protocol/up.ts';
-import { STREAM_NUMBERS, STREAM_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { type ChannelTarget, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import type { StreamTarget } from '../machine/stream-target.ts';
-import type { Direction, Frame, Link } from '../world/network.ts';
+import type { Link } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 
 /** A stream as the check knows it. */
@@ -26,13 +24,6 @@ export interface KnownStream {
   answeredMs: number | null;
   /** True while it has a permit. */
   readonly isHeld: boolean;
-}
-
-/** What may still be sent, by direction, and the directions that have ended. */
-interface Credits {
-  up: number;
-  down: number;
-  hasEnded: boolean;
 }
 
 /** How much longer than its longest time a stream may be open. */
@@ -64,7 +55,6 @@ export class StreamCheck {
   /** Bytes that each port has sent. */
   readonly #sent = new Map<number, number>();
   readonly #isRemote: boolean;
-  readonly #credits = new WeakMap<Link, Map<number, Credits>>();
   /** The connection that each stream was opened on, by its port. */
   readonly #links = new Map<number, Link>();
   /** Open streams whose connection had ended at the last look. */
@@ -167,8 +157,7 @@ export class StreamCheck {
   received(port: number, from: number, bytes: Uint8Array, unread: number): void {
     this.world.count('stream: bytes to a client', bytes.length);
     this.#assertOrder(port, from, bytes, `stream ${port}, at the client`);
-    if (unread > STREAM_WINDOW_BYTES)
-      this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
+    if (unread > WINDOW_BYTES) this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
   }
 
   /** A port has sent so many bytes in all. */
@@ -200,44 +189,9 @@ export class StreamCheck {
     this.#targets.delete(target);
   }
 
-  /** A frame between an agent and its control plane. True if it has the bytes of a stream. */
-  passes(link: Link, direction: Direction, frame: Frame): boolean {
-    if (typeof frame === 'string') {
-      if (frame.startsWith('{"type":"stream.')) this.#message(link, direction, JSON.parse(frame));
-      return false;
-    }
-    const { stream, payload } = decodeChunk(frame);
-    if (stream < STREAM_NUMBERS) return false;
-    const credits = this.#creditsOf(link).get(stream);
-    if (!credits) this.world.violate(`${link.name}: bytes of the unknown stream ${stream}`);
-    else {
-      credits[direction] -= payload.length;
-      if (credits[direction] < 0)
-        this.world.violate(
-          `${link.name}: ${-credits[direction]} bytes ${direction} beyond the credit of a stream`,
-        );
-      if (direction === 'up' && credits.hasEnded)
-        this.world.violate(`${link.name}: bytes after the end of a stream`);
-    }
-    return true;
-  }
-
-  #message(link: Link, direction: Direction, message: Up | Down): void {
-    if (message.type === 'stream.open') {
-      const { stream, credit, target } = message;
-      if (target.kind === 'tcp') this.#links.set(target.port, link);
-      this.#creditsOf(link).set(stream, { up: credit, down: 0, hasEnded: false });
-      return;
-    }
-    const credits = 'stream' in message ? this.#creditsOf(link).get(message.stream) : undefined;
-    if (!credits) return;
-    if (message.type === 'stream.opened') credits.down = message.credit;
-    if (message.type === 'stream.end' && direction === 'up') credits.hasEnded = true;
-    if (message.type !== 'stream.credit') return;
-    const of = direction === 'up' ? 'down' : 'up';
-    credits[of] += message.bytes;
-    if (credits[of] > STREAM_WINDOW_BYTES)
-      this.world.violate(`${link.name}: a credit of ${credits[of]} bytes, at most ${STREAM_WINDOW_BYTES}`);
+  /** The channel of a stream is opened on that connection. */
+  carried(link: Link, target: ChannelTarget): void {
+    if (target.kind === 'tcp') this.#links.set(target.port, link);
   }
 
   #assertOrder(salt: number, from: number, bytes: Uint8Array, where: string): void {
@@ -246,12 +200,6 @@ export class StreamCheck {
         this.world.violate(`${where}: byte ${from + at} is not the one that was sent`);
         return;
       }
-  }
-
-  #creditsOf(link: Link): Map<number, Credits> {
-    const known = this.#credits.get(link) ?? new Map<number, Credits>();
-    this.#credits.set(link, known);
-    return known;
   }
 }
 

@@ -76,7 +76,7 @@ const forgeries: Record<string, Forgery> = {
   'reports of other hosts again': (link, { world, network }) => {
     const others = [...network.links].filter(({ hostId }) => hostId !== link.hostId);
     // Its own streams have the numbers of those of others, and are its own to spoil.
-    const frames = others.flatMap(({ history }) => history).filter((frame) => !isOfStream(frame));
+    const frames = others.flatMap(({ history }) => history).filter((frame) => !isOfChannel(frame));
     if (frames.length === 0) return [];
     const message = JSON.parse(world.pick(frames)) as Up;
     return [JSON.stringify(message.type === 'report' ? { ...message, sequence: USED_SEQUENCE } : message)];
@@ -85,11 +85,11 @@ const forgeries: Record<string, Forgery> = {
     Array.from({ length: world.between(10, MAX_REPEATS) }, () => report({})),
   'a second hello': (link) => link.history.filter((frame) => frame.includes('"type":"hello"')).slice(0, 1),
   'output of streams that were not opened': (_, { world }) => {
-    const stream = world.between(0, 2 ** 31);
-    return [encodeChunk({ stream, next: 1_000, payload: new Uint8Array(world.between(1, 1_000)) })];
+    const channel = world.between(0, 2 ** 31);
+    return [encodeChunk({ channel, payload: new Uint8Array(world.between(1, 1_000)) })];
   },
   'the end of streams that were not opened': (_, { world }) => [
-    JSON.stringify({ type: 'logs.end', stream: world.between(0, 2 ** 31), reason: 'exited' }),
+    JSON.stringify({ type: 'channel.end', channel: world.between(0, 2 ** 31) }),
   ],
   'messages without sense': (_, { world }) => [
     world.pick<Frame>([
@@ -184,7 +184,7 @@ function falseStarts(simulation: Simulation, link: Link): (hello: Hello) => Hell
   };
 }
 
-const isOfStream = (frame: string): boolean => frame.startsWith('{"type":"stream.');
+const isOfChannel = (frame: string): boolean => frame.startsWith('{"type":"channel.');
 
 const isElsewhere = (row: Row, { hostId }: Link): boolean =>
   row.host_id !== null && row.host_id !== hostId && row.status !== 'inactive';

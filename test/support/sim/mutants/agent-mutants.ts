@@ -26,13 +26,13 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'send logs without credit',
     file: 'agent/logs/log-reader.ts',
-    from: 'Math.min(LOG_CHUNK_BYTES, this.#credit)',
-    to: 'LOG_CHUNK_BYTES',
+    from: 'this.#output.subarray(0, Math.max(0, this.#credit.bytes - FRAME_HEADER_BYTES))',
+    to: 'this.#output',
   },
   {
     name: 'end a log stream while its container runs',
-    file: 'agent/connection/log-streams.ts',
-    from: 'isLive: () => this.#options.mayWrite(key),',
+    file: 'agent/channels/output-channel.ts',
+    from: 'isLive: () => sources.mayWrite(key),',
     to: 'isLive: () => false,',
   },
   {

@@ -141,8 +141,8 @@ export const planeMutants: readonly Mutant[] = [
     name: 'reopen a log at offset 0 after a reconnect',
     inShortForm: true,
     file: 'control-plane/coordinator/streams/log-relay.ts',
-    from: 'server.openLog(key, this.#offset,',
-    to: 'server.openLog(key, 0,',
+    from: 'offset: this.#offset, format',
+    to: 'offset: 0, format',
   },
   {
     name: 'start a service before departing containers are gone',

@@ -4,14 +4,14 @@ import type { Mutant } from './mutant.ts';
 const mutantsOfStreams: readonly Mutant[] = [
   {
     name: 'send on a stream without counting its credit',
-    file: 'agent/streams/stream.ts',
-    from: '    this.#credit -= payload.length;\n',
+    file: 'agent/channels/target-channel.ts',
+    from: '      credit.use(payload.length);\n',
     to: '',
   },
   {
     name: 'leave the streams of a lost connection open at the agent',
     file: 'agent/connection/session.ts',
-    from: '    this.#streams.closeAll();\n',
+    from: '    this.#channels.closeAll();\n',
     to: '',
   },
   {
@@ -30,8 +30,8 @@ const mutantsOfStreams: readonly Mutant[] = [
   {
     name: 'leave the clients of a lost connection without an end',
     file: 'control-plane/coordinator/connections/agent-connection.ts',
-    from: '[...this.#logs.detach(), ...this.streams.detach()]',
-    to: 'this.#logs.detach()',
+    from: '    for (const sink of sinks) sink.detached();\n',
+    to: '',
   },
   {
     name: 'pass on what a client sends beyond its credit',

@@ -14,11 +14,15 @@ import { Coordinator } from '../../../../control-plane/coordinator/coordinator.t
 import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { type OpenLog, placementsOf } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
-import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-logs.ts';
+import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
-import { ownLogs, serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
+import {
+  ownChannels,
+  ownLogs,
+  serviceLogs,
+} from '../../../../control-plane/coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
@@ -218,7 +222,7 @@ export class ControlPlane implements Server {
     const { coordinator } = this;
     const { gateways } = this.#options;
     const logsAt = gateways
-      ? gatewayLogs((gateway) => gateways.at(gateway).stub(this.process))
+      ? gatewayLogs((gateway, ...rest) => gateways.at(gateway).dial(this.process, gateway, ...rest))
       : ownLogs(this.#agents);
     return serviceLogs({ ...placementsOf(coordinator), logsAt })(...args);
   }
@@ -230,7 +234,7 @@ export class ControlPlane implements Server {
       rules,
       place: (request) => this.coordinator.place(request),
       left: (id) => this.coordinator.leavePlacement(id),
-      streamsAt: async ({ hostId }) => this.#agents.session(hostId)?.peer.streams,
+      channelsAt: async (at) => ownChannels(this.#agents, at),
     };
   }
 

@@ -4,6 +4,7 @@
  */
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
+import type { DialGateway } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
 import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';
@@ -12,11 +13,10 @@ import { type Accepted, type Link, type Network, REMOVED, type Server } from '..
 import { Process, type World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { GatewayCalls } from './gateway-calls.ts';
+import { ObjectSockets } from './object-socket.ts';
 import { clockOf } from './plane-gateway-links.ts';
 import { RelayCheck } from './relay-check.ts';
 import { RemotePermit } from './remote-permit.ts';
-
-type Served = Awaited<ReturnType<Gateway['openLog']>>;
 
 /** What is attached to a socket. */
 interface Attached {
@@ -49,7 +49,6 @@ export class GatewayServer implements Server {
   memory: Process;
   gateway: Gateway;
   #lives = 0;
-  readonly #readers = new Set<() => void>();
 
   constructor(
     number: number,
@@ -100,13 +99,36 @@ export class GatewayServer implements Server {
   }
 
   /** What others call, with `from` as the caller. */
-  stub(from: Process | undefined): Pick<GatewayLink, 'down' | 'openLog' | 'closeLog'> {
+  stub(from: Process | undefined): Pick<GatewayLink, 'down'> {
     const call = <T>(run: () => T | Promise<T>) => this.#calls.call(from, () => this.memory, run);
     return {
       down: (incarnation, batch) => call(() => this.gateway.down(incarnation, structuredClone(batch))),
-      openLog: (...args) => call(() => this.gateway.openLog(...args).then((log) => this.#readable(log))),
-      closeLog: (reader) => call(() => this.gateway.closeLog(reader)),
     };
+  }
+
+  /** Opens a socket to a channel here, with `from` as its reader. */
+  async dial(from: Process, ...[, request, events]: Parameters<DialGateway>): ReturnType<DialGateway> {
+    let sockets: ObjectSockets | undefined;
+    const open = async () => {
+      // The runtime repeats no request for a socket.
+      if (sockets) return undefined;
+      const memory = this.memory;
+      const pair = new ObjectSockets(this.#world, from, memory, events);
+      sockets = pair;
+      const passed = await this.gateway.pass(structuredClone(request), () => pair.server);
+      if (!passed || passed === 'full') {
+        pair.close();
+        return passed;
+      }
+      pair.serverEvents = { message: (data) => passed.receive(data), closed: () => passed.closed() };
+      return pair.reader;
+    };
+    try {
+      return await this.#calls.call(from, () => this.memory, open);
+    } catch (error) {
+      sockets?.close();
+      throw error;
+    }
   }
 
   /** What a stream of a client here requires. */
@@ -148,7 +170,7 @@ export class GatewayServer implements Server {
         }
       },
       left: (id) => call((coordinator) => coordinator.coordinator.leavePlacement(id)),
-      streamsAt: ({ gateway: at }) => gateway.streamsOf(at),
+      channelsAt: async ({ gateway: at }) => (at ? gateway.channelsOf(at) : undefined),
     };
   }
 
@@ -164,9 +186,13 @@ export class GatewayServer implements Server {
     this.gateway = this.#wake();
   }
 
-  /** Ends the object's memory only, unless it has the sockets of clients. */
+  /** Ends the object's memory only, unless it has the sockets of clients or readers. */
   sleep(): void {
-    if ([...this.#attached.values()].some(({ connection }) => connection && connection.streams.size > 0))
+    if (
+      [...this.#attached.values()].some(
+        ({ connection }) => connection && connection.channels.streams + connection.channels.outputs > 0,
+      )
+    )
       return;
     this.#world.note(`${this.name} sleeps`);
     this.#endMemory();
@@ -189,7 +215,6 @@ export class GatewayServer implements Server {
 
   #endMemory(): void {
     this.memory.alive = false;
-    for (const end of [...this.#readers]) end();
   }
 
   #wake(): Gateway {
@@ -250,31 +275,5 @@ export class GatewayServer implements Server {
         this.#world.enter(memory, closed);
       },
     });
-  }
-
-  /** A stream that breaks when the object's memory ends. */
-  #readable(log: Served): Served {
-    if (!(log instanceof ReadableStream)) return log;
-    const reader = log.getReader();
-    const over = Promise.withResolvers<never>();
-    over.promise.catch(() => {});
-    const end = () => over.reject(new Error('the object was reset'));
-    this.#readers.add(end);
-    return new ReadableStream(
-      {
-        type: 'bytes',
-        pull: async (controller: ReadableByteStreamController) => {
-          const part = await Promise.race([reader.read(), over.promise]);
-          if (!part.done) return controller.enqueue(part.value);
-          this.#readers.delete(end);
-          controller.close();
-          controller.byobRequest?.respond(0);
-        },
-        cancel: () => {
-          this.#readers.delete(end);
-        },
-      },
-      { highWaterMark: 0 },
-    );
   }
 }

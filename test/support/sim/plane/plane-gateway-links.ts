@@ -2,7 +2,10 @@
 
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import type { SessionMessage } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
-import type { SessionPeer } from '../../../../control-plane/coordinator/connections/session-peer.ts';
+import type {
+  GatewayAddress,
+  SessionPeer,
+} from '../../../../control-plane/coordinator/connections/session-peer.ts';
 import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import { GatewayLinks } from '../../../../control-plane/coordinator/gateways/gateway-links.ts';
@@ -100,8 +103,8 @@ function observed(
     send: (text) => link?.relayDown(text, process) && peer.send(text),
     close: peer.close,
     isWatching: true,
-    get logs() {
-      return peer.logs;
+    get gateway() {
+      return peer.gateway as GatewayAddress;
     },
   });
   return {

@@ -330,7 +330,7 @@ export class Link {
     const { world, tap } = this.#network;
     const from = direction === 'up' ? this.process : this.end;
     if (!world.step(from, `a frame ${direction}`)) return;
-    // The coordinator has sent it before, unless it is about a log or a stream.
+    // The coordinator has sent it before, unless it is about a channel.
     const isRelayed = direction === 'down' && this.relayed && isOfSession(frame);
     if (isRelayed) this.relayed?.down.cameOut(String(frame));
     else tap.sent(this, direction, frame);
@@ -397,7 +397,7 @@ export class Link {
 
 /** Whether a gateway passes the frame on between the agent and the coordinator. */
 const isOfSession = (frame: Frame): boolean =>
-  typeof frame === 'string' && !/^\{"type":"(logs|stream)\./.test(frame);
+  typeof frame === 'string' && !/^\{"type":"(channel\.|collect)/.test(frame);
 
 /** The message in a frame as the coordinator receives it; undefined for any other frame. */
 function sessionMessageIn(frame: Frame): string | undefined {

@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from 'vitest';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PULSE } from '../../../../shared/protocol/pulse.ts';
 import { PROTOCOL_HASH, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
-import { STREAM_NUMBERS } from '../../../../shared/streams/targets.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { ControlPlanePeer, found } from '../../../support/agents/control-plane-peer.ts';
 import { dial } from '../../../support/agents/dial.ts';
@@ -143,8 +142,14 @@ test('P179: an agent that is asked for a report measures the usage first, and se
   expect(last?.observations).toMatchObject([{ service: 1, state: 'running' }]);
 });
 
-test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a stream any more', async () => {
-  const [stream, leaseMs] = [STREAM_NUMBERS, 90_000];
+test('P251: bytes for a channel to output, which takes none, end the connection', async () => {
+  const connection = await machine.run();
+  connection.openOutput(1, { service: 1, generation: 1 });
+  connection.sendChunk({ channel: 1, payload: new Uint8Array(1) });
+  await eventually(() => expect(connection.closeCode).toBe(closeCodes.badMessage.code));
+});
+test('P310, C302: an agent that closes its connection for an expired lease gives no bytes of it to a channel any more', async () => {
+  const leaseMs = 90_000;
   let uptimeMs = 1_000_000;
   const events: string[] = [];
   const over = Promise.withResolvers<void>();
@@ -160,16 +165,12 @@ test('P310, C302: an agent that closes its connection for an expired lease gives
   const connection = await new AgentMachine({ now, openTarget: async () => silent }).begin();
   connection.welcome([], { leaseMs });
   connection.send({
-    ...{ type: 'stream.open', stream, service: 1, generation: 1, credit: 1024 },
+    ...{ type: 'channel.open', channel: 1, service: 1, generation: 1, credit: 1024 },
     target: { kind: 'tcp', port: 80 },
   });
-  await found(() => connection.messages.find(({ type }) => type === 'stream.opened'));
-  let next = 0;
-  const send = (text: string) => {
-    const payload = new TextEncoder().encode(text);
-    next += payload.length;
-    connection.sendChunk({ stream, next, payload });
-  };
+  await found(() => connection.messages.find(({ type }) => type === 'channel.opened'));
+  const send = (text: string) =>
+    connection.sendChunk({ channel: 1, payload: new TextEncoder().encode(text) });
   send('before');
   await eventually(() => expect(events).toEqual(['before']));
   uptimeMs += leaseMs;

@@ -9,6 +9,7 @@ import {
   type UsagePoint,
   usageLines,
 } from '../../../../shared/protocol/usage-lines.ts';
+import { FRAME_HEADER_BYTES } from '../../../../shared/streams/log-frames.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -115,7 +116,7 @@ test('P228: the lines of text are read as they were written, and fit into the sm
   const text = usageLines({ startedAtMs: 1, points });
   expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points });
   expect(text.length).toBeLessThanOrEqual(MAX_USAGE_BYTES);
-  expect(MAX_USAGE_BYTES).toBeLessThan(16 * 1024);
+  expect(MAX_USAGE_BYTES + FRAME_HEADER_BYTES).toBeLessThan(16 * 1024);
   const empty = { startedAtMs: 1, points: [] };
   expect(readUsageLines(usageLines(empty))).toEqual(empty);
   // No agent sends more points or bytes.
@@ -132,28 +133,28 @@ test.each([
   expect(readUsageLines(text)).toBeUndefined();
 });
 
-test('P228: the agent sends the usage of a start in one chunk, and ends the stream although the container runs', async () => {
+test('P228: the agent sends the usage of a start in one frame, and ends the channel although the container runs', async () => {
   const machine = new AgentMachine();
   machine.engine.used.set('c1', { timeMs: 10_001, cpuMs: 2_500, memoryBytes: 2 ** 20 });
   const connection = await machine.welcome([assignment()], { reportPeriodMs: 20 });
   await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
-  const open = (stream: number, generation: number, offset = 0, credit = 16_384) =>
-    connection.send({
-      ...{ type: 'logs.open', stream, service: 1, generation, offset, credit },
-      ...{ format: 'usage', follow: false, tail: 1 },
-    });
+  const open = (channel: number, generation: number, offset = 0, credit = 16_384) => {
+    const part = { format: 'usage', follow: false, tail: 1 } as const;
+    connection.openOutput(channel, { service: 1, generation }, { ...part, offset, credit });
+  };
   open(1, 1);
-  expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
-  const text = connection.payload(1).toString();
+  expect(await connection.ended(1)).toEqual({ type: 'channel.end', channel: 1 });
+  const text = connection.output(1).toString();
   expect(readUsageLines(text)).toEqual({ startedAtMs: 1, points: [point(10.001, 0.25, 2 ** 20)] });
+  expect([connection.frames(1).length, connection.nextOffset(1)]).toEqual([1, text.length]);
   open(2, 1, text.length);
-  expect(await connection.ended(2)).toMatchObject({ reason: 'exited' });
+  expect(await connection.ended(2)).toEqual({ type: 'channel.end', channel: 2 });
   expect(connection.payload(2)).toHaveLength(0);
   open(3, 2);
-  expect(await connection.ended(3)).toMatchObject({ reason: 'missing' });
-  open(4, 1, 0, 1);
+  expect(await connection.ended(3)).toMatchObject({ type: 'channel.end', missing: true });
+  open(4, 1, 0, FRAME_HEADER_BYTES + text.length - 1);
   expect(await connection.ended(4)).toMatchObject({
-    reason: 'failed',
+    type: 'channel.reset',
     message: expect.stringContaining('credit'),
   });
 });

@@ -1,14 +1,14 @@
 import { beforeEach, expect, test } from 'vitest';
-import { pauseMs } from '../../../../agent/connection/log-streams.ts';
-import type { LogFormat, LogPart } from '../../../../shared/protocol/down.ts';
+import type { LogFormat } from '../../../../shared/streams/targets.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
-import { found, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import type { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 import { lines, record } from '../../../support/fixtures/records.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
+const second = { service: 2, generation: 1 };
 let machine: AgentMachine;
 let engine: FakeEngine;
 let connection: PeerConnection;
@@ -19,23 +19,21 @@ beforeEach(async () => {
   connection = await machine.run();
 });
 
-const open = (stream: number, credit = 1e6, offset = 0, format: LogFormat = 'raw', service = 1) =>
-  connection.send({ type: 'logs.open', ...key, service, stream, offset, credit, format });
+const close = (channel: number) => connection.send({ type: 'channel.reset', channel });
 
-/** What a stream has given when it has ended. */
-const textOf = async (stream: number): Promise<string> => {
-  await connection.ended(stream);
-  return connection.payload(stream).toString();
+/** What a channel has given when it has ended. */
+const textOf = async (channel: number): Promise<string> => {
+  expect(await connection.ended(channel)).toEqual({ type: 'channel.end', channel });
+  return connection.output(channel).toString();
 };
 
-test('P10: a stream follows a running service, and ends once after its last byte', async () => {
+test('P10: a channel to output follows a running service, and ends once after its last byte', async () => {
   engine.write('c1', lines('one'));
-  open(5);
-  await eventually(() => connection.payload(5).toString() === 'one\n');
+  connection.openOutput(5, key);
+  await eventually(() => connection.output(5).toString() === 'one\n');
   engine.write('c1', lines('two'));
   engine.exit('c1', 0);
-  expect(await connection.ended(5)).toMatchObject({ reason: 'exited' });
-  expect(connection.payload(5).toString()).toBe('one\ntwo\n');
+  expect(await textOf(5)).toBe('one\ntwo\n');
 });
 test('P331: the remark on a container precedes its output, for a later agent process, too', async () => {
   engine.remark = 'There is no /workspace.';
@@ -43,128 +41,119 @@ test('P331: the remark on a container precedes its output, for a later agent pro
   await eventually(() => engine.containers.get('c2')?.state === 'running');
   engine.write('c2', lines('one'));
   engine.exit('c2', 0);
-  const read = (stream: number, offset = 0, format: LogFormat = 'raw') => {
-    open(stream, 1e6, offset, format, 2);
-    return textOf(stream);
+  const read = (channel: number, offset = 0, format: LogFormat = 'raw') => {
+    connection.openOutput(channel, second, { offset, format });
+    return textOf(channel);
   };
   expect(await read(5)).toBe('[berth] There is no /workspace.\none\n');
   expect(await read(6, 0, 'timestamps')).toMatch(/^[-\d]+ [:\d]+ \[berth] There is no/);
-  expect(await read(7, connection.chunks.at(-1)?.next)).toBe('');
+  expect(await read(7, connection.nextOffset(6))).toBe('');
   connection = await machine.restart();
   connection.welcome([assignment({ service: 2 })]);
   expect(await read(8)).toContain('[berth] There is no /workspace.\n');
 });
-test('P10: a stream resumes at the offset of a chunk, even in the middle of a line', async () => {
+test('P10: a channel resumes at the position of a frame, even in the middle of a line', async () => {
   engine.write('c1', record('be', true));
-  open(1, 1e6, 0, 'timestamps');
-  const chunk = await found(() => connection.chunks[0]);
-  connection.send({ type: 'logs.close', stream: 1 });
+  connection.openOutput(1, key, { format: 'timestamps' });
+  await eventually(() => connection.chunks.length > 0);
+  close(1);
   engine.write('c1', record('gin'));
   engine.exit('c1', 0);
-  open(2, 1e6, chunk.next, 'timestamps');
+  connection.openOutput(2, key, { offset: connection.nextOffset(1), format: 'timestamps' });
   expect(await textOf(2)).toBe('gin\n');
-  expect(connection.payload(1).toString()).toBe('1970-01-01 00:00:00 be');
+  expect(connection.output(1).toString()).toBe('1970-01-01 00:00:00 be');
 });
-test('P193: a stream that does not follow ends with what there is, although the container runs', async () => {
+test('P193: a channel that does not follow ends with what there is, although the container runs', async () => {
   engine.write('c1', lines('one', 'two', 'three'));
-  const part = (stream: number, asked: LogPart, service = 1) =>
-    connection.send({
-      ...{ type: 'logs.open', ...key, service, stream, offset: 0, credit: 1e6, format: 'raw' },
-      ...asked,
-    });
-  part(1, { follow: false });
-  expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
-  expect(connection.payload(1).toString()).toBe('one\ntwo\nthree\n');
-  part(2, { follow: false, tail: 2 });
+  connection.openOutput(1, key, { follow: false });
+  expect(await textOf(1)).toBe('one\ntwo\nthree\n');
+  connection.openOutput(2, key, { follow: false, tail: 2 });
   expect(await textOf(2)).toBe('two\nthree\n');
-  part(3, { follow: false }, 99);
-  expect(await connection.ended(3)).toMatchObject({ reason: 'missing' });
-  part(4, { tail: 1 });
-  await eventually(() => connection.payload(4).toString() === 'three\n');
+  connection.openOutput(3, { service: 99, generation: 1 }, { follow: false });
+  expect(await connection.ended(3)).toMatchObject({ missing: true });
+  connection.openOutput(4, key, { tail: 1 });
+  await eventually(() => connection.output(4).toString() === 'three\n');
   engine.write('c1', lines('four'));
   engine.exit('c1', 0);
   expect(await textOf(4)).toBe('three\nfour\n');
 });
-test('P10: an offset that no chunk has given is refused, whatever the output there looks like', async () => {
+test('P10: an offset that no frame has given is refused, whatever the output there looks like', async () => {
   engine.write('c1', lines(`${'x'.repeat(100)}\xff\xff\xff\xff`));
   engine.exit('c1', 0);
-  open(1);
+  connection.openOutput(1, key);
   await connection.ended(1);
-  const whole = found(() => connection.chunks[0]).then(({ next }) => next);
-  const claimed = (await whole) - 4;
-  open(2, 1e6, claimed);
-  expect(await connection.ended(2)).toMatchObject({ reason: 'failed' });
-  // As if a crash of the machine had lost the end of the output.
-  open(3, 1e6, (await whole) + 9);
-  expect(await connection.ended(3)).toMatchObject({ reason: 'failed' });
+  const whole = connection.nextOffset(1);
+  // The second is as if a crash of the machine had lost the end of the output.
+  for (const [channel, claimed] of [whole - 4, whole + 9].entries()) {
+    connection.openOutput(2 + channel, key, { offset: claimed });
+    expect(await connection.ended(2 + channel)).toMatchObject({ type: 'channel.reset' });
+  }
 });
-test('P9: a stream never sends more than its credit, delays no other message, and continues when it gets more', async () => {
-  engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
-  open(1, 10_000);
-  await eventually(() => connection.payload(1).length === 10_000);
+test('P9: a channel to output never sends more than its credit, the heads of its frames included, delays no other message, and continues when it gets more', async () => {
+  engine.write('c1', lines(...Array(1500).fill('x'.repeat(99))));
+  connection.openOutput(1, key, { credit: 100_020 });
+  // 999 lines in two frames: with the heads, another line would be beyond the credit.
+  await eventually(() => connection.payload(1).length === 99_940);
   connection.start(assignment({ service: 2 }));
   await connection.reported(2, 'running');
   engine.exit('c1', 0);
-  open(2, 1e6);
+  connection.openOutput(2, key);
   await connection.ended(2);
-  expect(connection.payload(1)).toHaveLength(10_000);
-  connection.send({ type: 'logs.credit', stream: 1, bytes: 100_000 });
-  expect(await textOf(1)).toHaveLength(100_000);
+  expect(connection.payload(1)).toHaveLength(99_940);
+  connection.send({ type: 'channel.credit', channel: 1, bytes: 60_000 });
+  expect(await textOf(1)).toHaveLength(150_000);
 });
 test('P10: an empty line arrives alone', async () => {
   engine.write('c1', lines(''));
-  open(1);
-  await eventually(() => connection.payload(1).toString() === '\n');
+  connection.openOutput(1, key);
+  await eventually(() => connection.output(1).toString() === '\n');
 });
 test('P10: output of several reads arrives as it was written', async () => {
   const texts = Array.from({ length: 9_000 }, (_, n) => `${n} ${'x'.repeat(n % 150)}`);
   engine.write('c1', lines(...texts));
   engine.exit('c1', 0);
-  open(1, 1e7);
+  connection.openOutput(1, key);
   expect((await textOf(1)) === `${texts.join('\n')}\n`).toBe(true);
 });
-test('P156: streams pause the longer the more they are, and at least as long as the control plane requires', () => {
-  expect([pauseMs(1, 0), pauseMs(10, 0), pauseMs(10, 500)]).toEqual([20, 40, 500]);
-});
-test('a closed stream sends nothing more', async () => {
-  open(1);
-  connection.send({ type: 'logs.close', stream: 1 });
+test('P252: a closed channel sends nothing more', async () => {
+  connection.openOutput(1, key);
+  close(1);
   engine.write('c1', lines('late'));
   engine.exit('c1', 0);
-  open(2);
+  connection.openOutput(2, key);
   await connection.ended(2);
   expect(connection.payload(1)).toHaveLength(0);
-  expect(connection.messages.filter((message) => message.type === 'logs.end')).toHaveLength(1);
+  const first = connection.messages.filter((message) => 'channel' in message && message.channel === 1);
+  expect(first.map(({ type }) => type)).toEqual(['channel.opened']);
 });
-test('a stream waits for a service that has not started yet', async () => {
+test('a channel to output waits for a service that has not started yet', async () => {
   const created = engine.hold('create');
   connection.start(assignment({ service: 2 }));
-  open(1, 1e6, 0, 'raw', 2);
+  connection.openOutput(1, second);
   created.resolve();
   await connection.reported(2, 'running');
   engine.write('c2', lines('first'));
-  await eventually(() => connection.payload(1).toString() === 'first\n');
+  await eventually(() => connection.output(1).toString() === 'first\n');
 });
-test('the stream of a removed service has the complete output', async () => {
+test('the output of a removed service is complete', async () => {
   engine.write('c1', lines('one', 'two'));
   connection.stop(key);
   await connection.reported(1, 'gone');
-  open(1);
-  expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
-  expect(connection.payload(1).toString()).toBe('one\ntwo\n');
+  connection.openOutput(1, key);
+  expect(await textOf(1)).toBe('one\ntwo\n');
 });
-test('the stream of a service that never started, or is unknown, reports that the log is missing', async () => {
+test('the output of a service that never started, or is unknown, is reported as missing', async () => {
   engine.images.clear();
   engine.pull = () => Promise.reject(new Error('denied'));
   connection.start(assignment({ service: 2 }));
   await connection.reported(2, 'failed');
   for (const service of [2, 9]) {
-    open(service, 1, 0, 'raw', service);
-    expect(await connection.ended(service)).toMatchObject({ reason: 'missing' });
+    connection.openOutput(service, { service, generation: 1 }, { credit: 1 });
+    expect(await connection.ended(service)).toMatchObject({ type: 'channel.end', missing: true });
   }
 });
-test('the stream of a damaged file fails', async () => {
+test('a channel to a damaged file is reset', async () => {
   engine.write('c1', Buffer.from('ffffffff', 'hex'));
-  open(1);
-  expect(await connection.ended(1)).toMatchObject({ reason: 'failed' });
+  connection.openOutput(1, key);
+  expect(await connection.ended(1)).toMatchObject({ type: 'channel.reset' });
 });

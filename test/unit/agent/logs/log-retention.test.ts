@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
-import type { LogFormat } from '../../../../shared/protocol/down.ts';
 import { sizeText } from '../../../../shared/sizes.ts';
+import type { LogFormat } from '../../../../shared/streams/targets.ts';
 import { AgentMachine } from '../../../support/agents/agent-machine.ts';
 import type { AgentRig } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
@@ -36,21 +36,18 @@ async function restart(): Promise<void> {
 }
 const folder = () => `${machine.folder}/data/1`;
 
-const open = (stream: number, offset = 0, format: LogFormat = 'raw', of = key) =>
-  connection.send({ type: 'logs.open', ...of, stream, offset, credit: 1e7, format });
-
 /** Lines that each have their number and a hundred characters. */
 const numbered = (from: number, to: number): Buffer =>
   lines(...Array.from({ length: to - from + 1 }, (_, at) => `${from + at} `.padEnd(100, '.')));
 const NUMBERED_BYTES = numbered(10_000, 10_000).length;
 
 const usedBytes = (path: string): number => statSync(path).blocks * 512;
-const textOf = (stream: number): string => connection.payload(stream).toString();
-/** All that a stream gives from there on, until it ends. */
-async function read(stream: number, offset = 0, format: LogFormat = 'raw'): Promise<string> {
-  open(stream, offset, format);
-  await connection.ended(stream);
-  return textOf(stream);
+const textOf = (channel: number): string => connection.output(channel).toString();
+/** All that a channel gives from there on, until it ends. */
+async function read(channel: number, offset = 0, format: LogFormat = 'raw'): Promise<string> {
+  connection.openOutput(channel, key, { offset, format });
+  await connection.ended(channel);
+  return textOf(channel);
 }
 
 test('P121: of a service that writes too much, the newest output is stored and the oldest space is free', async () => {
@@ -68,7 +65,7 @@ test('P122: a reader gets one line that states how much is missing, and then eve
   await rig.output.limit();
   engine.exit('c1', 0);
   const [notice, ...left] = (await read(1)).split('\n');
-  expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
+  expect(await connection.ended(1)).toEqual({ type: 'channel.end', channel: 1 });
   expect(notice).toMatch(
     /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_LIMITS.logBytes\)\.$/,
   );
@@ -108,14 +105,14 @@ test.each([
   ['raw', false, /^be\n\[berth\] .*\n/],
   ['timestamps', false, /^1970-01-01 00:00:00 be\n[-\d]+ [:\d]+ \[berth\] .*\n/],
 ] as const)(
-  'P330: in the format %s, a stream resumed where output is gone begins a line if the last one was open (%s), also after a restart',
+  'P330: in the format %s, a channel resumed where output is gone begins a line if the last one was open (%s), also after a restart',
   async (format, partial, expected) => {
     engine.write('c1', record('be', partial));
-    open(1, 0, format);
+    connection.openOutput(1, key, { format });
     await eventually(() => connection.chunks.length > 0);
-    const { next } = connection.chunks.at(-1) ?? { next: 0 };
+    const next = connection.nextOffset(1);
     const first = textOf(1);
-    connection.send({ type: 'logs.close', stream: 1 });
+    connection.send({ type: 'channel.reset', channel: 1 });
     engine.write('c1', numbered(10_000, 40_000));
     await rig.output.limit();
     engine.exit('c1', 0);
@@ -128,28 +125,28 @@ test('P316: output that could not be stored is no empty log, also after a restar
   engine.write('c1', numbered(10_000, 10_001));
   engine.exit('c1', 0);
   rig.output.retention.noteLost(key);
-  for (const stream of [1, 3]) {
-    if (stream === 3) await restart();
-    expect(await read(stream)).toMatch(/^10000 .*\n10001 .*\n\[berth\] Output is missing here: .*\n$/);
+  for (const channel of [1, 3]) {
+    if (channel === 3) await restart();
+    expect(await read(channel)).toMatch(/^10000 .*\n10001 .*\n\[berth\] Output is missing here: .*\n$/);
   }
 });
 test('P122: an offset means the same byte before and after older output has gone, also for the next agent', async () => {
   engine.write('c1', numbered(10_000, 29_999));
   await rig.output.limit();
-  open(1, 19_000 * NUMBERED_BYTES);
+  connection.openOutput(1, key, { offset: 19_000 * NUMBERED_BYTES });
   await eventually(() => textOf(1).endsWith('29999 '.padEnd(100, '.').concat('\n')));
   expect(textOf(1)).toMatch(/^29000 /);
   await restart();
-  open(1);
+  connection.openOutput(1, key);
   await eventually(() => textOf(1).endsWith('29999 '.padEnd(100, '.').concat('\n')));
   expect(textOf(1)).toMatch(/^\[berth\] /);
 });
 test('P122: a reader that is overtaken gets the line of what it missed, and continues', async () => {
   engine.write('c1', numbered(10_000, 10_009));
-  open(1);
+  connection.openOutput(1, key);
   await eventually(() => textOf(1).endsWith('10009 '.padEnd(100, '.').concat('\n')));
-  const { next } = connection.chunks.at(-1) ?? { next: 0 };
-  connection.send({ type: 'logs.close', stream: 1 });
+  const next = connection.nextOffset(1);
+  connection.send({ type: 'channel.reset', channel: 1 });
   engine.write('c1', numbered(10_010, 40_000));
   await rig.output.limit();
   engine.exit('c1', 0);
@@ -177,8 +174,8 @@ test('P121: earlier starts keep at most half of the limit, and their reader lear
   }
   const logs = () => readdirSync(folder()).filter((name) => name.endsWith('.log'));
   await eventually(() => logs().sort().join() === '4.log,5.log');
-  for (const generation of [1, 2, 3, 4]) open(generation, 0, 'raw', { service: 1, generation });
-  await Promise.all([1, 2, 3, 4].map((stream) => connection.ended(stream)));
+  for (const generation of [1, 2, 3, 4]) connection.openOutput(generation, { service: 1, generation });
+  await Promise.all([1, 2, 3, 4].map((channel) => connection.ended(channel)));
   expect([textOf(1), textOf(2)]).toEqual(['', '']);
   expect(textOf(3)).toMatch(/^\[berth\] The output of the service's first 3 starts is missing here: .*\n$/);
   expect(textOf(4)).toMatch(/^10000 /);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutputRecord } from '../../../../agent/engine/engine.ts';
 import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../../../agent/logs/record.ts';
-import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import type { LogFormat } from '../../../../shared/streams/targets.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
 const T0 = 1_795_228_301_123_456_789n; // 2026-11-21 02:31:41 UTC

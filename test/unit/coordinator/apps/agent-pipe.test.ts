@@ -1,36 +1,32 @@
-/** A stream of an agent as a pipe: its credit in both directions, and its ends. */
+/** A channel of an agent as a pipe: its credit in both directions, and its ends. */
+
+import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { AgentPipe, BrokenPipe } from '../../../../control-plane/coordinator/apps/agent-pipe.ts';
-import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
-import type { StreamDown } from '../../../../shared/protocol/down.ts';
-import {
-  STREAM_CHUNK_BYTES,
-  STREAM_NUMBERS,
-  STREAM_WINDOW_BYTES,
-} from '../../../../shared/streams/targets.ts';
+import type { Down } from '../../../../shared/protocol/down.ts';
+import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
-const STREAM = STREAM_NUMBERS;
+const CHANNEL = 0;
 const [IDLE_MS, TOTAL_MS] = [1_000, 2_500];
-const QUARTER = STREAM_WINDOW_BYTES / 4;
+const QUARTER = WINDOW_BYTES / 4;
 
 let clock: TestClock;
-let told: StreamDown[];
-let sent: { next: number; length: number }[];
+let told: Down[];
+let sent: Uint8Array[];
 let over: number;
-let streams: OpenStreams;
+let channels: OpenChannels;
 let pipe: AgentPipe;
 
 beforeEach(() => {
   [clock, told, sent, over] = [new TestClock(), [], [], 0];
-  streams = new OpenStreams({
-    traffic: { toServices: 0, fromServices: 0 },
+  channels = new OpenChannels({
+    traffic: noTraffic(),
     sendText: (message) => told.push(message),
-    sendBytes: (frame) => {
-      const { next, payload } = decodeChunk(frame);
-      sent.push({ next, length: payload.length });
-    },
+    sendBytes: (frame) => sent.push(decodeChunk(frame).payload),
     refused: () => {},
   });
   const times = { idleMs: IDLE_MS, totalMs: TOTAL_MS };
@@ -41,53 +37,50 @@ beforeEach(() => {
       over += 1;
     },
   });
-  pipe.begin(streams, { service: 7, generation: 1 }, { kind: 'http', port: 80 });
+  pipe.begin(channels, { service: 7, generation: 1 }, { kind: 'http', port: 80 });
 });
 
 const turns = () => new Promise(setImmediate);
-const opened = (credit = 0) => pipe.message({ type: 'stream.opened', stream: STREAM, credit });
-const credited = (bytes: number) => pipe.message({ type: 'stream.credit', stream: STREAM, bytes });
-const ended = () => pipe.message({ type: 'stream.end', stream: STREAM });
+const opened = (credit = 0) => pipe.message({ type: 'channel.opened', channel: CHANNEL, credit });
+const credited = (bytes: number) => pipe.message({ type: 'channel.credit', channel: CHANNEL, bytes });
+const ended = () => pipe.message({ type: 'channel.end', channel: CHANNEL });
 const reset = () =>
-  pipe.message({ type: 'stream.reset', stream: STREAM, message: 'no such port', refused: true });
+  pipe.message({ type: 'channel.reset', channel: CHANNEL, message: 'no such port', refused: true });
 const types = () => told.map(({ type }) => type);
 
 test('P251: the agent may send one window, and is granted a quarter once that was read', async () => {
-  expect(told).toMatchObject([{ type: 'stream.open', credit: STREAM_WINDOW_BYTES }]);
+  expect(told).toMatchObject([{ type: 'channel.open', credit: WINDOW_BYTES }]);
   expect(pipe.chunk(new Uint8Array(1))).toBe(false);
   opened();
   expect(pipe.chunk(new Uint8Array(QUARTER - 1))).toBe(true);
   expect(pipe.chunk(new Uint8Array(3 * QUARTER + 1))).toBe(true);
   expect(pipe.chunk(new Uint8Array(1))).toBe(false);
   expect(await pipe.read()).toHaveLength(QUARTER - 1);
-  expect(types()).toEqual(['stream.open']);
+  expect(types()).toEqual(['channel.open']);
   expect(await pipe.read()).toHaveLength(3 * QUARTER + 1);
-  expect(told.slice(1)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: STREAM_WINDOW_BYTES }]);
+  expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: WINDOW_BYTES }]);
   expect(pipe.chunk(new Uint8Array(QUARTER))).toBe(true);
   await pipe.read();
-  expect(told.slice(2)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: QUARTER }]);
-  expect(pipe.chunk(new Uint8Array(STREAM_WINDOW_BYTES))).toBe(true);
+  expect(told.slice(2)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: QUARTER }]);
+  expect(pipe.chunk(new Uint8Array(WINDOW_BYTES))).toBe(true);
   expect(pipe.chunk(new Uint8Array(1))).toBe(false);
   ended();
-  expect(await pipe.read()).toHaveLength(STREAM_WINDOW_BYTES);
+  expect(await pipe.read()).toHaveLength(WINDOW_BYTES);
   expect(types()).toHaveLength(3);
 });
 
-test('P251: bytes to the agent wait for its credit, in chunks whose positions follow one another', async () => {
-  const written = pipe.write(new Uint8Array(STREAM_CHUNK_BYTES + 20));
+test('P251: bytes to the agent wait for its credit, in chunks that follow one another', async () => {
+  const bytes = randomBytes(CHUNK_BYTES + 20);
+  const written = pipe.write(bytes);
   await turns();
   expect(sent).toEqual([]);
-  opened(STREAM_CHUNK_BYTES + 5);
+  opened(CHUNK_BYTES + 5);
   await turns();
   credited(15);
   await written;
-  const at = STREAM_CHUNK_BYTES;
-  expect(sent).toEqual([
-    { next: at, length: at },
-    { next: at + 5, length: 5 },
-    { next: at + 20, length: 15 },
-  ]);
-  expect(credited(STREAM_WINDOW_BYTES)).toBe(true);
+  expect(sent.map(({ length }) => length)).toEqual([CHUNK_BYTES, 5, 15]);
+  expect(Buffer.concat(sent).equals(bytes)).toBe(true);
+  expect(credited(WINDOW_BYTES)).toBe(true);
   expect(credited(1)).toBe(false);
 });
 
@@ -105,11 +98,11 @@ test('P253: a pipe is over once both sides have ended, whichever does first, and
   opened();
   const last = pipe.read();
   ended();
-  expect([await last, over, streams.size]).toEqual([undefined, 0, 1]);
+  expect([await last, over, channels.streams]).toEqual([undefined, 0, 1]);
   pipe.end();
   pipe.end();
   pipe.close();
-  expect([over, streams.size, types()]).toEqual([1, 0, ['stream.open', 'stream.end']]);
+  expect([over, channels.streams, types()]).toEqual([1, 0, ['channel.open', 'channel.end']]);
   expect(() => clock.pass(TOTAL_MS)).not.toThrow();
   await expect(pipe.write(new Uint8Array(1))).rejects.toThrow('The stream is over.');
 });
@@ -119,7 +112,7 @@ test('P253: the end of the agent ends a pipe that has ended before it', async ()
   pipe.end();
   expect(over).toBe(0);
   ended();
-  expect([over, types()]).toEqual([1, ['stream.open', 'stream.end']]);
+  expect([over, types()]).toEqual([1, ['channel.open', 'channel.end']]);
   expect(await pipe.read()).toBeUndefined();
 });
 
@@ -129,7 +122,7 @@ test('P252: a reset of the agent breaks what waits, with its reason, and is not 
   for (const one of all)
     await expect(one).rejects.toMatchObject({ name: 'BrokenPipe', message: 'no such port', refused: true });
   pipe.end();
-  expect([over, types()]).toEqual([1, ['stream.open']]);
+  expect([over, types()]).toEqual([1, ['channel.open']]);
 });
 
 test('P252: a pipe that is given up resets the stream once, and what has arrived is gone', async () => {
@@ -138,7 +131,7 @@ test('P252: a pipe that is given up resets the stream once, and what has arrived
   pipe.close();
   pipe.close('later');
   reset();
-  expect([over, types()]).toEqual([1, ['stream.open', 'stream.reset']]);
+  expect([over, types()]).toEqual([1, ['channel.open', 'channel.reset']]);
   await expect(pipe.read()).rejects.toThrow('The request was given up.');
   await expect(pipe.read()).rejects.toMatchObject({ refused: false });
 });
@@ -146,10 +139,10 @@ test('P252: a pipe that is given up resets the stream once, and what has arrived
 test('P252: what has arrived is read although the connection of the host has ended', async () => {
   opened();
   pipe.chunk(new Uint8Array(3));
-  for (const sink of streams.detach()) sink.detached();
+  for (const sink of channels.detach()) sink.detached();
   expect(await pipe.read()).toHaveLength(3);
   await expect(pipe.read()).rejects.toThrow(BrokenPipe);
-  expect([over, types()]).toEqual([1, ['stream.open']]);
+  expect([over, types()]).toEqual([1, ['channel.open']]);
 });
 
 test('H689: bytes in either direction show that a pipe is used; it ends without any, and at its longest time', async () => {
@@ -161,7 +154,7 @@ test('H689: bytes in either direction show that a pipe is used; it ends without 
   clock.pass(TOTAL_MS - 2 * IDLE_MS + 1);
   expect(over).toBe(0);
   clock.pass(1);
-  expect([over, types()]).toEqual([1, ['stream.open', 'stream.reset']]);
+  expect([over, types()]).toEqual([1, ['channel.open', 'channel.reset']]);
   await expect(pipe.read()).rejects.toThrow('has lasted for 2.5 s');
 });
 

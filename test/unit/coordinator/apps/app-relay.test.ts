@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
-import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import type { PlacementLine } from '../../../../control-plane/coordinator/streams/placement.ts';
 import {
   defaultStreamRules,
@@ -10,7 +11,7 @@ import {
   streamRulesOf,
 } from '../../../../control-plane/core/model/stream-rules.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
-import type { StreamDown } from '../../../../shared/protocol/down.ts';
+import type { Down } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { ADMIN_DOER, ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -24,18 +25,18 @@ let timers: Set<Timer>;
 let opened: number[];
 let closed: number[];
 let ended: number[];
-/** What was sent on all streams. */
+/** What was sent on all channels. */
 let written: string;
 let left: string[];
 let deeds: unknown[];
 let permits: { send(line: PlacementLine): void; close(): void; isOver: boolean }[];
-let streams: OpenStreams | undefined;
+let channels: OpenChannels | undefined;
 let relay: AppRelay;
 
 beforeEach(() => {
   [timers, opened, closed, deeds, permits] = [new Set(), [], [], [], []];
   [ended, left, written] = [[], [], ''];
-  streams = newStreams();
+  channels = newChannels();
   relay = relayWith(defaultStreamRules);
 });
 
@@ -72,19 +73,19 @@ const relayWith = (rules: StreamRules) =>
         },
       });
     },
-    streamsAt: async () => streams,
+    channelsAt: async () => channels,
   });
 afterEach(() => {
   for (const { isOver, send } of permits) if (!isOver) send({ ended: 'the test is over' });
 });
 
-function newStreams(): OpenStreams {
-  return new OpenStreams({
-    traffic: { toServices: 0, fromServices: 0 },
-    sendText: (message: StreamDown) => {
-      if (message.type === 'stream.open') opened.push(message.stream);
-      if (message.type === 'stream.reset') closed.push(message.stream);
-      if (message.type === 'stream.end') ended.push(message.stream);
+function newChannels(): OpenChannels {
+  return new OpenChannels({
+    traffic: noTraffic(),
+    sendText: (message: Down) => {
+      if (message.type === 'channel.open') opened.push(message.channel);
+      if (message.type === 'channel.reset') closed.push(message.channel);
+      if (message.type === 'channel.end') ended.push(message.channel);
     },
     sendBytes: (frame) => {
       written += Buffer.from(decodeChunk(frame).payload).toString();
@@ -113,12 +114,12 @@ const runTimers = (delayMs: number) => {
 };
 /** The agent's answer on the nth stream. */
 function answer(nth: number, headers: HeaderPair[], body: string, isWhole = true): void {
-  const stream = opened[nth] ?? 0;
-  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  const channel = opened[nth] ?? 0;
+  channels?.receive({ type: 'channel.opened', channel, credit: 1_000 });
   const payload = encodeAnswerHead({ status: 200, headers }) ?? new Uint8Array();
   for (const bytes of [payload, Buffer.from(body)])
-    if (bytes.length > 0) streams?.chunk({ stream, next: 0, payload: bytes });
-  if (isWhole) streams?.receive({ type: 'stream.end', stream });
+    if (bytes.length > 0) channels?.chunk({ channel, payload: bytes });
+  if (isWhole) channels?.receive({ type: 'channel.end', channel });
 }
 
 test('H715, H718: requests of one credential to one port share a permit, which is a line of the audit log and ends a minute after the last', async () => {
@@ -196,7 +197,7 @@ test('H761: applications leave a quarter of the streams of a host to others, as 
   }
   await expect(ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 2 });
   answer(0, [], '');
-  await eventually(() => streams?.size === 5);
+  await eventually(() => channels?.streams === 5);
   void ask().catch(() => {});
   await countOpen(7);
 });
@@ -217,12 +218,13 @@ test('H717: a permit whose connection is gone, or whose start is over, is replac
   await (await first).read();
   const second = ask();
   await countOpen(2);
-  streams?.receive({ type: 'stream.reset', stream: opened[1] ?? 0, refused: true, message: 'not running' });
+  const reset = { type: 'channel.reset', refused: true, message: 'not running' } as const;
+  channels?.receive({ ...reset, channel: opened[1] ?? 0 });
   await countOpen(3);
   expect(permits).toHaveLength(2);
-  streams?.receive({ type: 'stream.reset', stream: opened[2] ?? 0, refused: true, message: 'not running' });
+  channels?.receive({ ...reset, channel: opened[2] ?? 0 });
   await expect(second).rejects.toMatchObject({ code: 'unavailable', message: 'not running' });
-  streams = undefined;
+  channels = undefined;
   await expect(ask()).rejects.toMatchObject({ message: 'The host has lost its connection.' });
 });
 test.each([
@@ -249,9 +251,9 @@ test('P279: an answer with two lengths, or to a request without a body, brings n
   expect(await responseOf(await head, 'HEAD').text()).toBe('');
   const third = failure(ask());
   await countOpen(3);
-  const stream = opened[2] ?? 0;
-  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
-  streams?.receive({ type: 'stream.end', stream });
+  const channel = opened[2] ?? 0;
+  channels?.receive({ type: 'channel.opened', channel, credit: 1_000 });
+  channels?.receive({ type: 'channel.end', channel });
   expect(await third).toMatchObject({ message: 'The agent has ended the stream without an answer.' });
 });
 
@@ -261,10 +263,10 @@ const turns = async () => {
 /** The head of an answer on the nth stream, and nothing else. */
 async function answerHead(nth: number, head: Parameters<typeof encodeAnswerHead>[0]) {
   await countOpen(nth + 1);
-  const stream = opened[nth] ?? 0;
-  streams?.receive({ type: 'stream.opened', stream, credit: 1_000 });
+  const channel = opened[nth] ?? 0;
+  channels?.receive({ type: 'channel.opened', channel, credit: 1_000 });
   const payload = encodeAnswerHead(head) ?? Buffer.from('no head');
-  streams?.chunk({ stream, next: 0, payload });
+  channels?.chunk({ channel, payload });
 }
 
 test.each([
@@ -291,7 +293,7 @@ test.each([
     expected.chunked,
   );
   expect(isCancelled).toBe(false);
-  streams?.receive({ type: 'stream.end', stream: opened[0] ?? 0 });
+  channels?.receive({ type: 'channel.end', channel: opened[0] ?? 0 });
   expect(await answered.read()).toBeUndefined();
   expect(isCancelled).toBe(true);
 });
@@ -305,7 +307,7 @@ test('P275: a body that its client breaks off ends the request', async () => {
   };
   const asked = failure(relay.request({ ...REQUEST, headers: [] }, { body, isUpgrade: false }));
   await countOpen(1);
-  streams?.receive({ type: 'stream.opened', stream: opened[0] ?? 0, credit: 1_000 });
+  channels?.receive({ type: 'channel.opened', channel: opened[0] ?? 0, credit: 1_000 });
   expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
   expect([isCancelled, closed]).toEqual([true, opened]);
 });
@@ -328,7 +330,7 @@ test('P277: an upgrade that is accepted carries bytes both ways, and sends no en
   const asked = relay.request({ ...REQUEST, headers: [] }, { body: null, isUpgrade: true });
   await answerHead(0, { status: 101, headers: [] });
   const { status, read, pipe } = await asked;
-  streams?.chunk({ stream: opened[0] ?? 0, next: 0, payload: Buffer.from('from it') });
+  channels?.chunk({ channel: opened[0] ?? 0, payload: Buffer.from('from it') });
   expect([status, Buffer.from((await read()) ?? []).toString()]).toEqual([101, 'from it']);
   await pipe.write(Buffer.from('to it'));
   expect([written.endsWith('to it'), ended, closed]).toEqual([true, [], []]);
@@ -342,11 +344,11 @@ test.each([
   if (when === 2) client.abort();
   const asked = failure(ask({}, client.signal));
   await countOpen(1);
-  if (when === 1) streams?.receive({ type: 'stream.opened', stream: opened[0] ?? 0, credit: 1_000 });
+  if (when === 1) channels?.receive({ type: 'channel.opened', channel: opened[0] ?? 0, credit: 1_000 });
   await turns();
   client.abort();
   expect(await asked).toMatchObject({ code: 'unavailable', message: 'The request was given up.' });
-  expect([closed, streams?.size]).toEqual([opened, 0]);
+  expect([closed, channels?.streams]).toEqual([opened, 0]);
 });
 test('H711: a reader that leaves an answer ends its stream', async () => {
   const asked = ask();

@@ -4,7 +4,7 @@ import { gatewayOf } from '../../../../control-plane/coordinator/gateways/gatewa
 import { newEntries } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
-import { LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
+import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { HOST_ID, owner, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { exited, running } from '../../../support/rigs/core-rig.ts';
 import { type GatewayAgent, GatewayRig, HOLD_MS } from '../../../support/rigs/gateway-rig.ts';
@@ -16,8 +16,14 @@ beforeEach(async () => {
 });
 
 const KEY = { service: 1, generation: 1 };
-const openLog = ({ id }: GatewayAgent, reader: string) =>
-  rig.gateway.openLog({ connection: id, sent: 0 }, reader, KEY, 0, 'raw', LOG_WINDOW_BYTES);
+/** Passes the output of a start to a reader that only counts. */
+async function passLog({ id }: GatewayAgent) {
+  const target = { kind: 'output', offset: 0, format: 'raw' } as const;
+  const request = { at: { connection: id, sent: 0 }, key: KEY, target, credit: WINDOW_BYTES };
+  const passed = await rig.gateway.pass(request, () => ({ send: () => {}, close: () => {} }));
+  if (!passed || passed === 'full') throw new Error('the channel was not opened');
+  return passed;
+}
 /** Agents of two hosts. */
 async function twoAgents(): Promise<[GatewayAgent, GatewayAgent]> {
   await rig.rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
@@ -171,57 +177,51 @@ test('P174: a log is opened only after the start has arrived that the coordinato
   const [{ id = 0 } = {}] = await rig.rig.memory.query('SELECT id FROM services');
   const log = rig.openLog(owner, Number(id), 'raw');
   await rig.rig.coordinator.state();
-  expect(agent.socket.all('logs.open')).toEqual([]);
+  expect(agent.socket.all('channel.open')).toEqual([]);
   await rig.later(() => agent.socket.all('start').length > 0);
   await agent.sendLog('its first line');
   const { value } = await (await log).getReader().read();
   expect(new TextDecoder().decode(value)).toBe('its first line');
   const types = agent.socket.sent.map(({ type }) => type).filter((type) => type !== 'ack');
-  expect(types).toEqual(['welcome', 'sync', 'start', 'logs.open']);
+  expect(types).toEqual(['welcome', 'sync', 'start', 'channel.open']);
 });
 
-test('P174: a reader who loses access gets no more, and the log closes at the host', async () => {
+test('P174: a reader who loses access gets no more, and the channel ends at the host', async () => {
   const { agent, assignment } = await rig.starts();
   const stream = await rig.openLog(owner, assignment.service, 'raw');
-  await agent.received('logs.open');
+  await agent.received('channel.open');
   await rig.rig.memory.query('UPDATE users SET credential_version = credential_version + 1');
   await rig.rig.coordinator.reviewSubscriptions(null);
   await expect(stream.getReader().read()).rejects.toThrow('permissions have changed');
-  await agent.received('logs.close');
+  await agent.received('channel.reset');
 });
 
 test('P178: while many logs are read through a gateway, all its agents collect output for longer, and no longer than that', async () => {
   const [one, two] = await twoAgents();
-  const open = async (agent: GatewayAgent, reader: string) => {
-    const log = await openLog(agent, reader);
-    if (!log || log === 'full') throw new Error('the log was not opened');
-    return log;
-  };
-  const first = (await open(one, 'first')).getReader();
-  const others = Array.from({ length: 99 }, (_, at) => `reader ${at}`);
-  await Promise.all(others.map((reader) => open(two, reader)));
-  const opened = two.socket.all('logs.open').map(({ collectMs = 0 }) => collectMs);
-  expect([opened[0], opened[9], opened[98]]).toEqual([0, 40, 200]);
-  expect(one.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
-  let part = first.read();
+  const collected = ({ socket }: GatewayAgent) => socket.all('collect').map(({ ms }) => ms);
+  await passLog(one);
+  const others = [];
+  for (let open = 2; open <= 100; open++) {
+    others.push(await passLog(two));
+    if (open === 10) expect(collected(two)).toEqual([]);
+    if (open === 11) expect(collected(two)).toEqual([40]);
+  }
+  expect([collected(two).at(-1), collected(one)]).toEqual([200, []]);
   one.sendPart('some output');
-  expect(one.socket.all('logs.credit').map(({ collectMs }) => collectMs)).toEqual([200]);
-  await part;
-  for (const reader of others) rig.gateway.closeLog(reader);
-  part = first.read();
+  expect(collected(one)).toEqual([200]);
+  for (const other of others) other.closed();
   one.sendPart('more');
-  expect(one.socket.all('logs.credit').map(({ collectMs }) => collectMs)).toEqual([200, 0]);
-  expect(new TextDecoder().decode((await part).value)).toContain('more');
-  await open(two, 'later');
-  expect(two.socket.all('logs.open').at(-1)?.collectMs).toBeUndefined();
+  expect(collected(one)).toEqual([200, 0]);
+  await passLog(two);
+  expect(collected(two).at(-1)).toBe(0);
 });
 
 test('P178: logs of a connection that has ended no longer count', async () => {
   const [one, other] = [await rig.agent(1).join(), rig.agent(1)];
-  for (let n = 0; n < 50; n++) await openLog(one, `reader ${n}`);
+  for (let n = 0; n < 50; n++) await passLog(one);
   one.connection.closed();
-  await openLog(other, 'later');
-  expect(other.socket.all('logs.open').map(({ collectMs }) => collectMs)).toEqual([undefined]);
+  await passLog(other);
+  expect(other.socket.all('collect')).toEqual([]);
 });
 
 test('P175: an agent whose messages exceed what may wait for the coordinator is disconnected with 4503, and nothing of it waits', async () => {

@@ -1,65 +1,83 @@
 import { beforeEach, expect, test } from 'vitest';
-import { MIN_WINDOW_BYTES, TOTAL_WINDOW_BYTES } from '../../../../control-plane/core/streams/log-windows.ts';
-import type { Assignment } from '../../../../shared/protocol/assignment.ts';
-import { encodeChunk, LOG_CHUNK_BYTES, MAX_LOG_STREAMS } from '../../../../shared/protocol/codec.ts';
+import { gatewayWindows, logWindows } from '../../../../control-plane/core/streams/windows.ts';
+import { encodeFrame, FRAME_HEADER_BYTES } from '../../../../shared/streams/log-frames.ts';
+import { MAX_CHANNELS, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { owner } from '../../../support/rigs/coordinator-rig.ts';
 import { type GatewayAgent, GatewayRig } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 const LENGTH = 2 ** 18;
+/** Agents send lines of up to this length as a whole, here without the times of lines. */
+const LINE_BYTES = 16 * 1024;
 
 let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.open();
 });
 
-/** Bytes that may be sent on a stream, from its first one on. */
-const granted = ({ socket }: GatewayAgent, stream: number): number =>
-  [...socket.all('logs.open').map((open) => ({ ...open, bytes: open.credit })), ...socket.all('logs.credit')]
-    .filter((message) => message.stream === stream)
+/** Bytes that may be sent on a channel, from its beginning on. */
+const granted = ({ socket }: GatewayAgent, channel: number): number =>
+  [
+    ...socket.all('channel.open').map((open) => ({ ...open, bytes: open.credit })),
+    ...socket.all('channel.credit'),
+  ]
+    .filter((message) => message.channel === channel)
     .reduce((sum, { bytes }) => sum + bytes, 0);
 
+const KEY = { service: 1, generation: 1 };
 const output = Uint8Array.from({ length: LENGTH }, (_, at) => (at * 7919) % 251);
 
-test('P9, P174: with little memory left, a reader gets every byte, in order', async () => {
-  const { agent, assignment } = await rig.starts();
-  // Windows of readers who came before, of each size.
-  while (rig.windows.take() > MIN_WINDOW_BYTES) {
-    const stream = await rig.openLog(owner, assignment.service, 'raw');
-    const opened = () => agent.socket.all('logs.open').at(-1)?.stream ?? 0;
-    const number = await eventually(opened);
-    let sent = 0;
-    const send = () => {
-      const bytes = Math.min(LOG_CHUNK_BYTES, granted(agent, number) - sent, LENGTH - sent);
-      if (bytes <= 0) return;
-      const payload = output.slice(sent, sent + bytes);
-      sent += bytes;
-      agent.connection.receive(encodeChunk({ stream: number, next: sent, payload }));
-    };
-    const reader = stream.getReader();
-    const received: Uint8Array[] = [];
-    for (let length = 0; length < LENGTH; ) {
-      send();
-      const { value = new Uint8Array() } = await reader.read();
-      length += value.byteLength;
-      received.push(value);
+test.each([
+  ['its reader', () => {}],
+  ['its reader and the gateway', (agent: GatewayAgent) => fillGateway(agent)],
+])(
+  'P9, P174: with little memory left for %s, a log passes every byte, in order, in lines as long as can be',
+  async (_, fill) => {
+    const { agent, assignment } = await rig.starts();
+    await fill(agent);
+    // Windows of readers who came before, of each size.
+    while (rig.windows.take() > logWindows.leastBytes) {
+      const stream = await rig.openLog(owner, assignment.service, 'raw');
+      const { channel, service, generation } = agent.socket.all('channel.open').at(-1) ?? {
+        channel: 0,
+        ...KEY,
+      };
+      const frameBytes = FRAME_HEADER_BYTES + LINE_BYTES;
+      const writing = async () => {
+        for (let lines = 1; lines <= LENGTH / LINE_BYTES; lines++) {
+          while (granted(agent, channel) < lines * frameBytes) await new Promise(setImmediate);
+          const position = { generation, offset: lines * LINE_BYTES };
+          const payload = output.slice(position.offset - LINE_BYTES, position.offset);
+          agent.chunk(channel, encodeFrame({ service, position, payload }));
+        }
+      };
+      const written = writing();
+      const reader = stream.getReader();
+      const received: Uint8Array[] = [];
+      for (let lines = 0; lines < LENGTH / LINE_BYTES; lines++)
+        received.push((await reader.read()).value ?? new Uint8Array());
+      await written;
+      expect(Buffer.concat(received).equals(output)).toBe(true);
+      await reader.cancel();
     }
-    expect(Buffer.concat(received).equals(output)).toBe(true);
-    await reader.cancel();
-  }
-});
+  },
+);
 
 test('P9: readers who stall hold a bounded part of the memory of the gateway, however many they are', async () => {
-  const { agent, assignment } = await rig.starts();
-  for (let n = 0; n < MAX_LOG_STREAMS; n++) await openStalled(agent, assignment, n + 1);
-  const streams = agent.socket.all('logs.open').map(({ stream }) => stream);
-  const held = streams.reduce((sum, stream) => sum + granted(agent, stream), 0);
-  expect(held).toBeLessThan(TOTAL_WINDOW_BYTES + MAX_LOG_STREAMS * MIN_WINDOW_BYTES);
+  const { agent } = await rig.starts();
+  await fillGateway(agent, MAX_CHANNELS);
+  const channels = agent.socket.all('channel.open').map(({ channel }) => channel);
+  const held = channels.reduce((sum, channel) => sum + granted(agent, channel), 0);
+  expect(channels).toHaveLength(MAX_CHANNELS);
+  expect(held).toBeLessThan(gatewayWindows.totalBytes + MAX_CHANNELS * gatewayWindows.leastBytes);
 });
 
 /** Without the windows of the Worker's isolate, as if each reader had one of its own. */
-async function openStalled(agent: GatewayAgent, { service, generation }: Assignment, count: number) {
+async function fillGateway(agent: GatewayAgent, count = MAX_CHANNELS - 1) {
   const at = { connection: agent.id, sent: 0 };
-  await rig.gateway.openLog(at, `reader ${count}`, { service, generation }, 0, 'raw', 2 ** 18);
-  await eventually(() => agent.socket.all('logs.open').length === count);
+  const target = { kind: 'output', offset: 0, format: 'raw' } as const;
+  const request = { at, key: KEY, target, credit: WINDOW_BYTES };
+  for (let n = 0; n < count; n++)
+    await rig.gateway.pass(request, () => ({ send: () => {}, close: () => {} }));
+  await eventually(() => agent.socket.all('channel.open').length === count);
 }

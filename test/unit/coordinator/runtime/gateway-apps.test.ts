@@ -200,7 +200,7 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
       requested.push(serviceId);
       return new ReadableStream();
     },
-    streamsAt: async () => undefined,
+    channelsAt: async () => undefined,
   };
   const request = { purpose: 'forward', serviceId: 7, hostId: 1, subscriber: {}, doer: {} };
   const join = () =>
@@ -231,22 +231,4 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
   await expect(
     streams.forwardStream({ fetch: () => Promise.reject(new Error('reset')) }, request),
   ).rejects.toMatchObject({ code: 'unavailable' });
-});
-
-test.each([
-  [new Response('content'), 'content'],
-  [new Response(null), ''],
-  [new Response('no such file', { status: 409 }), { code: 'conflict', message: 'no such file' }],
-  [new Response('fault', { status: 500 }), { code: 'unavailable' }],
-  [new Error('reset'), { code: 'unavailable', message: expect.stringContaining('does not answer') }],
-])('H706: a file comes from the gateway, or the reason why not', async (answered, expected) => {
-  const fetch = async () => {
-    if (answered instanceof Error) throw answered;
-    return answered;
-  };
-  const read = streams
-    .forwardDownload({ fetch }, {})
-    .then((content: ReadableStream<Uint8Array>) => new Response(content).text());
-  if (typeof expected === 'string') expect(await read).toBe(expected);
-  else await expect(read).rejects.toMatchObject(expected);
 });

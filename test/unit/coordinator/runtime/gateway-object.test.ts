@@ -134,6 +134,25 @@ test('P170, P180: an agent that the coordinator admits at its gateway has a sock
   expect([closings().length, [...stored.keys()]]).toEqual([2, ['awake']]);
 });
 
+test('P174: a reader in the Worker has a channel to an agent at the gateway, which ends with its socket', async () => {
+  const object = await wake();
+  await connect(object);
+  const dial = (connection: string) => {
+    const target = { kind: 'output', offset: 0, format: 'raw' };
+    const key = { service: 7, generation: 2 };
+    const request = { at: { connection, sent: 0 }, key, target, credit: 100 };
+    const headers = { 'berth-channel': JSON.stringify(request) };
+    return object.fetch(new Request('https://gateway/channel', { headers }));
+  };
+  expect((await dial('life.2')).status).toBe(404);
+  const { status, webSocket } = await dial('life.1');
+  expect(status).toBe(101);
+  const types = () => sockets[0]?.peer?.received.map((text) => JSON.parse(String(text)).type);
+  expect(types()).toEqual(['channel.open']);
+  webSocket.peer.emit('close');
+  expect(types()).toEqual(['channel.open', 'channel.reset']);
+});
+
 test('P71: an agent that the coordinator refuses has its reason, and no socket', async () => {
   admission = { code: 'unknown-host', message: 'why' };
   const response = await connect(await wake());

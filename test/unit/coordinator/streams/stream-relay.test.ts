@@ -1,21 +1,20 @@
-/** The relay between a client's WebSocket and a stream of an agent: credit, marks, and its ends. */
+/** The relay between a client's WebSocket and a channel of an agent: credit, marks, and its ends. */
+
+import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
-import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
-import type { StreamDown } from '../../../../shared/protocol/down.ts';
-import {
-  STREAM_CHUNK_BYTES,
-  STREAM_NUMBERS,
-  STREAM_WINDOW_BYTES,
-} from '../../../../shared/streams/targets.ts';
+import type { Down } from '../../../../shared/protocol/down.ts';
+import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
-const STREAM = STREAM_NUMBERS;
-const QUARTER = STREAM_WINDOW_BYTES / 4;
+const CHANNEL = 0;
+const QUARTER = WINDOW_BYTES / 4;
 
-let told: StreamDown[];
-let toAgent: { next: number; length: number }[];
+let told: Down[];
+let toAgent: Uint8Array[];
 /** Frames to the client: messages, and lengths of bytes. */
 let toClient: unknown[];
 let closes: [code: number, reason: string][];
@@ -25,13 +24,10 @@ let relay: StreamRelay;
 
 beforeEach(() => {
   [told, toAgent, toClient, closes, over, clock] = [[], [], [], [], 0, new TestClock()];
-  const streams = new OpenStreams({
-    traffic: { toServices: 0, fromServices: 0 },
+  const channels = new OpenChannels({
+    traffic: noTraffic(),
     sendText: (message) => told.push(message),
-    sendBytes: (frame) => {
-      const { next, payload } = decodeChunk(frame);
-      toAgent.push({ next, length: payload.length });
-    },
+    sendBytes: (frame) => toAgent.push(decodeChunk(frame).payload),
     isBehind: () => told.length > 2,
     refused: () => {},
   });
@@ -47,14 +43,14 @@ beforeEach(() => {
     },
   });
   expect(relay.isAgentBehind).toBe(false);
-  relay.begin(streams, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
+  relay.begin(channels, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
 });
 
-const opened = (credit = 0) => relay.message({ type: 'stream.opened', stream: STREAM, credit });
-const credited = (bytes: number) => relay.message({ type: 'stream.credit', stream: STREAM, bytes });
-const ended = (exitCode?: number) => relay.message({ type: 'stream.end', stream: STREAM, exitCode });
+const opened = (credit = 0) => relay.message({ type: 'channel.opened', channel: CHANNEL, credit });
+const credited = (bytes: number) => relay.message({ type: 'channel.credit', channel: CHANNEL, bytes });
+const ended = (exitCode?: number) => relay.message({ type: 'channel.end', channel: CHANNEL, exitCode });
 const reset = (message: string) =>
-  relay.message({ type: 'stream.reset', stream: STREAM, message, refused: false });
+  relay.message({ type: 'channel.reset', channel: CHANNEL, message, refused: false });
 const says = (message: object) => relay.fromClient(JSON.stringify(message));
 const types = () => told.map(({ type }) => type);
 const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
@@ -71,28 +67,26 @@ test('P251, H682: the agent may send one window, and more once the client has re
   const [first = '', second = '', ...more] = marks();
   expect([more, first === second]).toEqual([[], false]);
   for (const mark of [second, second, 'another']) says({ type: 'read', mark });
-  expect(told.slice(1)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: 3 * QUARTER }]);
+  expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: 3 * QUARTER }]);
   expect(relay.chunk(new Uint8Array(3 * QUARTER))).toBe(true);
   expect(relay.chunk(new Uint8Array(1))).toBe(false);
   says({ type: 'read', mark: first });
   expect(relay.isAgentBehind).toBe(true);
-  expect(told.slice(2)).toEqual([{ type: 'stream.credit', stream: STREAM, bytes: QUARTER }]);
+  expect(told.slice(2)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: QUARTER }]);
   expect([closes, over]).toEqual([[], 0]);
 });
 
 test('P251, H682: the client may send as much as the agent grants, in chunks that follow one another', () => {
-  opened(STREAM_CHUNK_BYTES + 5);
+  opened(CHUNK_BYTES + 5);
   relay.fromClient(new Uint8Array());
-  relay.fromClient(new Uint8Array(STREAM_CHUNK_BYTES + 5));
+  const bytes = randomBytes(CHUNK_BYTES + 12);
+  relay.fromClient(bytes.subarray(0, CHUNK_BYTES + 5));
   credited(7);
-  relay.fromClient(new Uint8Array(7));
-  expect(toAgent).toEqual([
-    { next: STREAM_CHUNK_BYTES, length: STREAM_CHUNK_BYTES },
-    { next: STREAM_CHUNK_BYTES + 5, length: 5 },
-    { next: STREAM_CHUNK_BYTES + 12, length: 7 },
-  ]);
+  relay.fromClient(bytes.subarray(CHUNK_BYTES + 5));
+  expect(toAgent.map(({ length }) => length)).toEqual([CHUNK_BYTES, 5, 7]);
+  expect(Buffer.concat(toAgent).equals(bytes)).toBe(true);
   expect(toClient.at(-1)).toEqual({ type: 'credit', bytes: 7 });
-  expect([credited(STREAM_WINDOW_BYTES), credited(1)]).toEqual([true, false]);
+  expect([credited(WINDOW_BYTES), credited(1)]).toEqual([true, false]);
   expect(closes).toEqual([]);
 });
 
@@ -112,7 +106,7 @@ test.each([
   const before = toClient.length;
   says({ type: 'end' });
   relay.clientClosed();
-  expect([types().at(-1), over, toClient.length, closes.length]).toEqual(['stream.reset', 1, before, 1]);
+  expect([types().at(-1), over, toClient.length, closes.length]).toEqual(['channel.reset', 1, before, 1]);
 });
 
 test.each([
@@ -129,14 +123,14 @@ test('P253, H684: a stream is complete once both sides have ended, or its comman
   ended();
   expect([toClient.at(-1), closes]).toEqual([{ type: 'end' }, []]);
   says({ type: 'end' });
-  expect([closes, over, types()]).toEqual([[[1000, '']], 1, ['stream.open', 'stream.end']]);
+  expect([closes, over, types()]).toEqual([[[1000, '']], 1, ['channel.open', 'channel.end']]);
 });
 
 test('P253, H684: a client that ends first, once, waits for the agent', () => {
   opened();
   says({ type: 'end' });
   says({ type: 'end' });
-  expect([closes, types()]).toEqual([[], ['stream.open', 'stream.end']]);
+  expect([closes, types()]).toEqual([[], ['channel.open', 'channel.end']]);
   ended();
   expect([closes, over, types().length]).toEqual([[[1000, '']], 1, 2]);
 });
@@ -146,8 +140,8 @@ test('H680, H681: a command that has ended ends its stream with its exit code', 
   says({ type: 'resize', rows: 3, columns: 4 });
   says({ type: 'signal', signal: 'INT' });
   expect(told.slice(1)).toEqual([
-    { type: 'stream.resize', stream: STREAM, rows: 3, columns: 4 },
-    { type: 'stream.signal', stream: STREAM, signal: 'INT' },
+    { type: 'channel.resize', channel: CHANNEL, rows: 3, columns: 4 },
+    { type: 'channel.signal', channel: CHANNEL, signal: 'INT' },
   ]);
   ended(0);
   expect([toClient.at(-1), closes, over]).toEqual([{ type: 'end', exit_code: 0 }, [[1000, '']], 1]);

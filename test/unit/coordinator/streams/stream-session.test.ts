@@ -1,7 +1,8 @@
 /** One client of a stream before its stream is open: what ends it, and what it leaves. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { OpenStreams } from '../../../../control-plane/coordinator/connections/open-streams.ts';
+import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import {
   StreamSession,
   type StreamSessionDeps,
@@ -31,8 +32,8 @@ const REQUEST: StreamRequest = {
 function begin(deps: Partial<StreamSessionDeps>) {
   const clock = new TestClock();
   const toAgent: string[] = [];
-  const streams = new OpenStreams({
-    ...{ traffic: { toServices: 0, fromServices: 0 }, sendBytes: () => {}, refused: () => {} },
+  const channels = new OpenChannels({
+    ...{ traffic: noTraffic(), sendBytes: () => {}, refused: () => {} },
     sendText: ({ type }) => toAgent.push(type),
   });
   const permit = new TransformStream<Uint8Array, Uint8Array>();
@@ -47,13 +48,13 @@ function begin(deps: Partial<StreamSessionDeps>) {
       left: async () => {
         left += 1;
       },
-      streamsAt: async () => streams,
+      channelsAt: async () => channels,
       ...deps,
     },
   );
   session.receive(JSON.stringify({ type: 'forward', port: 80 }));
   const given = () => permit.writable.getWriter().write(Buffer.from(`${JSON.stringify(PLACE)}\n`));
-  return { session, clock, streams, toAgent, sent, closes, left: () => left, given };
+  return { session, clock, channels, toAgent, sent, closes, left: () => left, given };
 }
 
 /** The client was told why, and so many permits were returned. */
@@ -66,14 +67,14 @@ const turns = async () => {
 };
 
 test('C305: a client that leaves while its host is looked up leaves no stream at the agent', async () => {
-  const found = Promise.withResolvers<OpenStreams | undefined>();
-  const one = begin({ streamsAt: () => found.promise });
+  const found = Promise.withResolvers<OpenChannels | undefined>();
+  const one = begin({ channelsAt: () => found.promise });
   void one.given();
   await turns();
   one.session.closed();
-  found.resolve(one.streams);
+  found.resolve(one.channels);
   await turns();
-  expect([one.toAgent, one.streams.size, one.left()]).toEqual([[], 0, 1]);
+  expect([one.toAgent, one.channels.streams, one.left()]).toEqual([[], 0, 1]);
 });
 test('C307: a stream without a permit ends after 60 s, and returns a permit that comes later', async () => {
   const answer = Promise.withResolvers<ReadableStream<Uint8Array>>();
@@ -100,7 +101,7 @@ test('C307: a stream that is open is not bound by the time for a permit', async 
   const one = begin({});
   void one.given();
   await turns();
-  expect(one.toAgent).toEqual(['stream.open']);
+  expect(one.toAgent).toEqual(['channel.open']);
   one.clock.pass(60_000);
   expect(one.closes).toEqual([]);
 });

@@ -118,11 +118,11 @@ test('P12: a report that logs are removed which another host must remove closes 
   await eventually(async () => (await rig.statusOf(started.execution)) === undefined);
 });
 
-test('P12: output, or the end of a log, that was not requested closes the socket', async () => {
-  other.chunk(4_000_000_000, 1, new Uint8Array(1));
+test('P12: output, or the end of it, that was not requested closes the socket', async () => {
+  other.chunk(4_000_000_000, new Uint8Array(1));
   await closed(other);
   expect(rig.logged.some((line) => line.startsWith('agent.report-refused'))).toBe(true);
-  one.sendMessage({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });
+  one.sendMessage({ type: 'channel.end', channel: 4_000_000_000 });
   await closed(one);
 });
 

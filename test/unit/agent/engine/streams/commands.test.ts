@@ -65,7 +65,7 @@ test('P254, P260: a command has the words, terminal and user of its stream, and 
   expect(await input).toBe('in');
   target.end();
   peer.end(Buffer.from([1, 0, 0, 0, 0, 0, 0, 3, 111, 117, 116]));
-  expect(await all(target.output)).toEqual([{ channel: 1, bytes: Buffer.from('out') }]);
+  expect(await all(target.output)).toEqual([{ source: 1, bytes: Buffer.from('out') }]);
   plain.seen.next = [{}, { Running: false }, exited];
   expect(await target.exitCode()).toBe(3);
   expect(plain.seen.looks).toBe(3);
@@ -226,25 +226,25 @@ test('P254: output is split by the records of the engine, wherever chunks divide
       bytes.slice(at * size, at * size + size),
     );
     const pieces = await all(splitOutput(chunksOf(...chunks)));
-    const shown = pieces.map((piece) => `${piece.channel}${Buffer.from(piece.bytes)}`).join('');
+    const shown = pieces.map((piece) => `${piece.source}${Buffer.from(piece.bytes)}`).join('');
     expect(shown.replace(/(?<=[a-z])1/g, '')).toBe('1abcd');
   }
   const [error] = await all(splitOutput(chunksOf([2, 0, 0, 0, 0, 0, 1, 0, ...Array<number>(256).fill(65)])));
-  expect([error?.channel, error?.bytes.length]).toEqual([2, 256]);
+  expect([error?.source, error?.bytes.length]).toEqual([2, 256]);
   for (const head of ['3000', '1100', '1001', '1010'])
     await expect(all(splitOutput(chunksOf([...head, 0, 0, 0, 0].map(Number))))).rejects.toThrow('unreadable');
 });
 
 test('L232: the words of the runtime are replaced only at the beginning, and only if nothing has run', async () => {
   const WORDS = 'OCI runtime exec failed: exec: "x": permission denied';
-  const outcome = async (ran: boolean, channel: number | undefined, ...texts: string[]) => {
+  const outcome = async (ran: boolean, source: number | undefined, ...texts: string[]) => {
     const failures: number[] = [];
-    const pieces = texts.map((text): Piece => ({ bytes: Buffer.from(text), ...(channel && { channel }) }));
+    const pieces = texts.map((text): Piece => ({ bytes: Buffer.from(text), ...(source && { source }) }));
     const output = withStartFailure(outputOf(pieces), 'x', {
       hasRun: async () => ran,
       failed: ({ exitCode }) => failures.push(exitCode),
     });
-    const shown = (await all(output)).map((piece) => `${piece.channel ?? ''}${Buffer.from(piece.bytes)}`);
+    const shown = (await all(output)).map((piece) => `${piece.source ?? ''}${Buffer.from(piece.bytes)}`);
     return [...shown, ...failures];
   };
   const plain = 'x: this may not be run as a program';

@@ -32,7 +32,7 @@ async function drain({ output }: Target): Promise<string> {
   for await (const { bytes } of output) text += Buffer.from(bytes);
   return text;
 }
-const err = (text: string): Piece => ({ bytes: Buffer.from(text), channel: 2 });
+const err = (text: string): Piece => ({ bytes: Buffer.from(text), source: 2 });
 
 test.each([
   [0, 'whatever', undefined],
@@ -46,7 +46,7 @@ test.each([
   [120, 'x'.repeat(900), 'x'.repeat(500)],
 ])('P265: a copy whose command ends with %s after %j has the outcome %j', async (code, text, problem) => {
   const more = err(text.length > 500 ? 'y' : '');
-  const program = command(code, [err(text), more, { bytes: Buffer.from('out'), channel: 1 }]).target;
+  const program = command(code, [err(text), more, { bytes: Buffer.from('out'), source: 1 }]).target;
   program.end();
   const copy = new CopyCommand(program);
   let output = '';
@@ -159,7 +159,7 @@ test('P265: the content of one file leaves the container, a folder does not, and
     [[entry({ size: 5 }), 'hel'], 0, 'ends'],
   ] as const) {
     const bytes = Buffer.concat(archive.map((part) => Buffer.from(part as string)));
-    const { target, done } = command(code, [{ bytes, channel: 1 }, err('no such file')]);
+    const { target, done } = command(code, [{ bytes, source: 1 }, err('no such file')]);
     const copy = await copyOut(async () => target, { kind: 'files-out', path: '/d', form: 'file' }, []);
     expect(done).toEqual(['end']);
     expect(await drain(copy).catch(({ message }) => message)).toContain(outcome);

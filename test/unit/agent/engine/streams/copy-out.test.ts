@@ -20,7 +20,7 @@ const archive = (...parts: Part[]): Buffer =>
 
 /** The entries of what a reader gets of the container's archive. */
 async function received(bytes: Uint8Array, links?: 'all'): Promise<string[]> {
-  const program = target({ output: outputOf([{ bytes, channel: 1 }]) });
+  const program = target({ output: outputOf([{ bytes, source: 1 }]) });
   const asked = { kind: 'files-out', path: '/srv/data', form: 'tar', ...(links && { links }) } as const;
   const copy = await copyOut(async () => program, asked, []);
   const reader = new TarReader();

@@ -1,7 +1,7 @@
 /** Bounds of copies on a host, with copies that a test controls. */
 import { expect, test } from 'vitest';
+import { CopyLimits } from '../../../../agent/channels/copy-limits.ts';
 import type { Piece, Target } from '../../../../agent/engine/streams/target.ts';
-import { CopyLimits } from '../../../../agent/streams/copy-limits.ts';
 import { outputOf, target } from '../../../support/fixtures/targets.ts';
 
 const MIB = 2 ** 20;

@@ -1,0 +1,115 @@
+/**
+ * A channel to a target in a running container, in both directions within credit (P251). Never reads from the
+ * target what it may not send.
+ */
+import { encodeChunk } from '../../shared/protocol/codec.ts';
+import { CHUNK_BYTES, WINDOW_BYTES } from '../../shared/streams/targets.ts';
+import type { Piece, Target } from '../engine/streams/target.ts';
+import type { Channel, ChannelOptions } from './channel.ts';
+
+/** The control plane gets credit back in parts of this size. */
+const GRANT_BYTES = WINDOW_BYTES / 4;
+
+export interface TargetChannelOptions extends ChannelOptions {
+  open(): Promise<Target>;
+}
+
+export class TargetChannel implements Channel {
+  readonly #options: TargetChannelOptions;
+  #target: Target | undefined;
+  #isOver = false;
+  /** Bytes that the control plane may still send, and those that the target took since the last grant. */
+  #granted = 0;
+  #taken = 0;
+  #writes: Promise<void> = Promise.resolve();
+  #hasInputEnded = false;
+  #over = () => {};
+
+  constructor(options: TargetChannelOptions) {
+    this.#options = options;
+  }
+
+  get isOpened(): boolean {
+    return this.#target !== undefined;
+  }
+
+  get target(): Target | undefined {
+    return this.#target;
+  }
+
+  async run(): Promise<void> {
+    const { channel, send } = this.#options;
+    const target = await this.#options.open();
+    this.#target = target;
+    if (this.#isOver) return target.destroy();
+    this.#granted = WINDOW_BYTES;
+    send({ type: 'channel.opened', channel, credit: WINDOW_BYTES });
+    for await (const piece of target.output) {
+      await this.#send(piece);
+      if (this.#isOver) return;
+    }
+    const exitCode = await target.exitCode();
+    if (this.#isOver) return;
+    send({ type: 'channel.end', channel, ...(exitCode !== undefined && { exitCode }) });
+    // A command that has ended takes no more input.
+    if (this.#hasInputEnded || exitCode !== undefined) return;
+    await new Promise<void>((resolve) => {
+      this.#over = resolve;
+    });
+  }
+
+  receive(bytes: Uint8Array): boolean {
+    if (bytes.length === 0 || bytes.length > this.#granted || this.#hasInputEnded) return false;
+    this.#granted -= bytes.length;
+    this.#writes = this.#writes.then(async () => {
+      await this.#target?.write(bytes);
+      this.#took(bytes.length);
+    });
+    return true;
+  }
+
+  endInput(): void {
+    this.#hasInputEnded = true;
+    this.#writes = this.#writes.then(() => this.#target?.end());
+    this.#over();
+  }
+
+  destroy(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#target?.destroy();
+    this.#over();
+  }
+
+  async #send({ bytes, source }: Piece): Promise<void> {
+    const { channel, credit, sendBytes } = this.#options;
+    const overhead = source === undefined ? 0 : 1;
+    for (let from = 0; from < bytes.length && !this.#isOver; ) {
+      const room = Math.min(credit.bytes, CHUNK_BYTES) - overhead;
+      if (room <= 0) {
+        await credit.more();
+        continue;
+      }
+      const part = bytes.subarray(from, from + room);
+      from += part.length;
+      const payload = source === undefined ? part : withSource(source, part);
+      credit.use(payload.length);
+      await sendBytes(encodeChunk({ channel, payload }));
+    }
+  }
+
+  #took(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken < GRANT_BYTES || this.#isOver) return;
+    this.#granted += this.#taken;
+    this.#options.send({ type: 'channel.credit', channel: this.#options.channel, bytes: this.#taken });
+    this.#taken = 0;
+  }
+}
+
+function withSource(source: number, bytes: Uint8Array): Uint8Array {
+  const payload = new Uint8Array(1 + bytes.length);
+  payload[0] = source;
+  payload.set(bytes, 1);
+  return payload;
+}
