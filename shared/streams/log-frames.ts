@@ -37,6 +37,8 @@ export interface LogFrame {
 }
 
 export const FRAME_HEADER_BYTES = 20;
+/** Offsets have at most 15 digits, also in requests. */
+const OFFSET_LIMIT = 1e15;
 /** A frame with more is invalid, because chunks have at most 64 KiB. */
 const MAX_PAYLOAD_BYTES = 1 << 20;
 
@@ -90,7 +92,10 @@ export function isFrameOf(
   if (bytes.byteLength < FRAME_HEADER_BYTES) return false;
   const header = new DataView(bytes.buffer, bytes.byteOffset, FRAME_HEADER_BYTES);
   const isWhole = header.getUint32(16) === bytes.byteLength - FRAME_HEADER_BYTES;
-  return isWhole && header.getUint32(0) === service && header.getUint32(4) === generation;
+  const offset = header.getFloat64(8);
+  // A reader asks for its positions again, with those of other services.
+  const isPosition = Number.isInteger(offset) && offset >= 0 && offset < OFFSET_LIMIT;
+  return isWhole && isPosition && header.getUint32(0) === service && header.getUint32(4) === generation;
 }
 
 /** Splits a stream of bytes, in pieces of any size, into frames. */

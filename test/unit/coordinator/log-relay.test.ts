@@ -216,6 +216,11 @@ test.each([
   ['a frame of another service', { service: 8 }, 0],
   ['a frame of another start', { position: { generation: 2, offset: 1 } }, 0],
   ['a note in place of output', { position: { generation: 0, offset: 0 } }, 0],
+  ...[-1, 1.5, Number.NaN, 1e15].map((offset): [string, object, number] => [
+    `a frame at the position ${offset}`,
+    { position: { generation: 1, offset } },
+    0,
+  ]),
   ['a frame that is cut off', {}, -1],
   ['more than a frame', {}, 1],
   ['less than the head of a frame', {}, -5],
