@@ -137,7 +137,7 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   });
   const keep = (stream: Duplex) => connections.keep(stream);
   const endStreams = serveStreams(upgrades.ofBerth, serve, ofStreams, keep);
-  const endApps = serveApps(upgrades.ofApps, serve, keep);
+  const endApps = serveApps(upgrades.ofApps, serve, ofStreams.clock, keep);
   // Not before the server listens: a start that fails would take the only copy of the password with it.
   const passwords = new Passwords(surroundings.passwordCost);
   const first = { ...firstPasswordOf(config), roles: variant.builtInRoles, passwords };

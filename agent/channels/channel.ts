@@ -8,6 +8,8 @@ export interface ChannelOptions {
   channel: number;
   /** Bytes that may be sent. */
   credit: Credit;
+  /** Nothing will be written. */
+  ended?: boolean | undefined;
   send(message: ChannelUp): void;
   /** Resolves when the chunk has left this process, so that each channel has at most one in memory. */
   sendBytes(chunk: Uint8Array): Promise<void>;

@@ -68,7 +68,7 @@ export class Channels {
     for (const channel of [...this.#open.keys()]) this.#close(channel);
   }
 
-  async #run({ channel: number, target, credit: bytes, service, generation }: Open): Promise<void> {
+  async #run({ channel: number, target, credit: bytes, service, generation, ended }: Open): Promise<void> {
     const { send, sendBytes } = this.#options;
     const isOutput = target.kind === 'output';
     if (this.#count(isOutput) >= MAX_CHANNELS) {
@@ -78,7 +78,7 @@ export class Channels {
     }
     this.#close(number);
     const credit = new Credit(bytes);
-    const options = { channel: number, credit, send, sendBytes };
+    const options = { channel: number, credit, ended, send, sendBytes };
     const key = { service, generation };
     const channel = isOutput
       ? this.#output(options, key, target)

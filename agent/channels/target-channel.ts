@@ -22,11 +22,12 @@ export class TargetChannel implements Channel {
   #granted = 0;
   #taken = 0;
   #writes: Promise<void> = Promise.resolve();
-  #hasInputEnded = false;
+  #hasInputEnded: boolean;
   #over = () => {};
 
   constructor(options: TargetChannelOptions) {
     this.#options = options;
+    this.#hasInputEnded = options.ended === true;
   }
 
   get isOpened(): boolean {
@@ -42,17 +43,14 @@ export class TargetChannel implements Channel {
     const target = await this.#options.open();
     this.#target = target;
     if (this.#isOver) return target.destroy();
-    this.#granted = WINDOW_BYTES;
-    send({ type: 'channel.opened', channel, credit: WINDOW_BYTES });
-    for await (const piece of target.output) {
-      await this.#send(piece);
-      if (this.#isOver) return;
+    if (this.#hasInputEnded) target.end();
+    else {
+      this.#granted = WINDOW_BYTES;
+      send({ type: 'channel.opened', channel, credit: WINDOW_BYTES });
     }
-    const exitCode = await target.exitCode();
-    if (this.#isOver) return;
-    send({ type: 'channel.end', channel, ...(exitCode !== undefined && { exitCode }) });
+    const exitCode = await this.#sendAll(target);
     // A command that has ended takes no more input.
-    if (this.#hasInputEnded || exitCode !== undefined) return;
+    if (this.#isOver || this.#hasInputEnded || exitCode !== undefined) return;
     await new Promise<void>((resolve) => {
       this.#over = resolve;
     });
@@ -81,7 +79,19 @@ export class TargetChannel implements Channel {
     this.#over();
   }
 
-  async #send({ bytes, source }: Piece): Promise<void> {
+  /** Resolves to the exit code, if there is one. */
+  async #sendAll(target: Target): Promise<number | undefined> {
+    const { channel, send } = this.#options;
+    for await (const piece of target.output) {
+      await this.#send(piece);
+      if (this.#isOver || piece.isLast) return undefined;
+    }
+    const exitCode = await target.exitCode();
+    if (!this.#isOver) send({ type: 'channel.end', channel, ...(exitCode !== undefined && { exitCode }) });
+    return exitCode;
+  }
+
+  async #send({ bytes, source, isLast = false }: Piece): Promise<void> {
     const { channel, credit, sendBytes } = this.#options;
     const overhead = source === undefined ? 0 : 1;
     for (let from = 0; from < bytes.length && !this.#isOver; ) {
@@ -94,7 +104,7 @@ export class TargetChannel implements Channel {
       from += part.length;
       const payload = source === undefined ? part : withSource(source, part);
       credit.use(payload.length);
-      await sendBytes(encodeChunk({ channel, payload }));
+      await sendBytes(encodeChunk({ channel, payload, isLast: isLast && from === bytes.length }));
     }
   }
 

@@ -1,7 +1,8 @@
 /**
  * Encodes messages as JSON text frames, and chunks of channels as binary frames. Never does I/O.
  *
- * A chunk is `channel: uint32` (big-endian), then the payload.
+ * A chunk is `channel: uint32` (big-endian), then the payload. The highest bit of the first says that no more
+ * bytes follow.
  */
 import * as z from 'zod';
 import { type Down, downSchema } from './down.ts';
@@ -13,7 +14,11 @@ export const CHUNK_HEADER_BYTES = 4;
 export interface Chunk {
   channel: number;
   payload: Uint8Array;
+  /** No more bytes follow in this direction of the channel. */
+  isLast?: boolean;
 }
+
+const LAST = 0x8000_0000;
 
 export const encode = (message: Up | Down): string => JSON.stringify(message);
 
@@ -28,9 +33,9 @@ export function decodeUp(text: string): Up {
 }
 export const decodeDown = (text: string): Down => parse(downSchema, parseJson(text));
 
-export function encodeChunk({ channel, payload }: Chunk): Uint8Array<ArrayBuffer> {
+export function encodeChunk({ channel, payload, isLast = false }: Chunk): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(CHUNK_HEADER_BYTES + payload.byteLength);
-  writeChunkHeader(frame, channel);
+  writeChunkHeader(frame, isLast ? channel + LAST : channel);
   frame.set(payload, CHUNK_HEADER_BYTES);
   return frame;
 }
@@ -43,10 +48,9 @@ export function writeChunkHeader(frame: Uint8Array, channel: number): void {
 export function decodeChunk(frame: Uint8Array): Chunk {
   if (frame.byteLength < CHUNK_HEADER_BYTES)
     throw new ProtocolError('a binary frame is shorter than its header');
-  return {
-    channel: new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES).getUint32(0),
-    payload: frame.subarray(CHUNK_HEADER_BYTES),
-  };
+  const first = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES).getUint32(0);
+  const payload = frame.subarray(CHUNK_HEADER_BYTES);
+  return first < LAST ? { channel: first, payload } : { channel: first - LAST, payload, isLast: true };
 }
 
 export class ProtocolError extends Error {

@@ -81,12 +81,16 @@ export const downSchema = z.discriminatedUnion('type', [
   overlaySchema.extend({ type: z.literal('network.make') }),
   /** The agent must update itself to this release (P200). */
   agentReleaseSchema.extend({ type: z.literal('update') }),
-  /** Connects a channel to the service or container of this key (P250). The agent may send `credit` bytes. */
+  /**
+   * Connects a channel to the service or container of this key (P250). The agent may send `credit` bytes.
+   * `ended`: nothing will be written.
+   */
   serviceKeySchema.extend({
     type: z.literal('channel.open'),
     channel,
     target: channelTargetSchema,
     credit: channelBytes,
+    ended: z.literal(true).optional(),
   }),
   z.object({ type: z.literal('channel.credit'), channel, bytes: channelBytes }),
   /** No more bytes follow: the end of standard input, or of a connection's one direction. */

@@ -1,7 +1,6 @@
 /**
- * The heads that a stream of the kind `http` begins with, one in each direction (PROTOCOL.md P275 to P277):
- * the length of the head in four bytes (big-endian), then JSON in ASCII. The bytes of the body follow, or
- * those of a connection that was upgraded.
+ * The heads of a request to a web application and of its answer (PROTOCOL.md P275 to P277). That of the
+ * answer comes first in the bytes of the channel: its length in four bytes (big-endian), then JSON in ASCII.
  */
 import * as z from 'zod';
 import { asciiBytes, asciiJson, asciiText } from './ascii-json.ts';
@@ -11,27 +10,30 @@ export const MAX_HEAD_BYTES = 128 * 1024;
 const LENGTH_BYTES = 4;
 const MAX_HEADERS = 500;
 
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+export const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 /** No control characters but tabs. Each character is a byte. */
 const VALUE = /^[\t -~\u0080-\u00ff]*$/;
-const header = z.tuple([z.string().max(256).regex(TOKEN), z.string().regex(VALUE)]);
+const header = z.tuple([z.string().max(256).regex(TOKEN), z.string().max(MAX_HEAD_BYTES).regex(VALUE)]);
 const headers = z.array(header).max(MAX_HEADERS);
 export type HeaderPair = z.infer<typeof header>;
 
-const requestHeadSchema = z.object({
-  method: z
-    .string()
-    .max(32)
-    .regex(TOKEN)
-    .refine((method) => method.toUpperCase() !== 'CONNECT'),
-  /** Path and query. */
-  path: z.string().regex(/^\/[!-~]*$/),
-  headers,
-  /** A body follows whose length is not known. */
-  chunked: z.boolean().optional(),
-  /** The request is for a WebSocket. */
-  upgrade: z.boolean().optional(),
-});
+export const requestHeadSchema = z
+  .object({
+    method: z
+      .string()
+      .max(32)
+      .regex(TOKEN)
+      .refine((method) => method.toUpperCase() !== 'CONNECT'),
+    /** Path and query. */
+    path: z
+      .string()
+      .max(MAX_HEAD_BYTES)
+      .regex(/^\/[!-~]*$/),
+    headers,
+    /** A body follows whose length is not known. */
+    chunked: z.literal(true).optional(),
+  })
+  .refine((head) => lengthOf(head) <= MAX_HEAD_BYTES);
 export type RequestHead = z.infer<typeof requestHeadSchema>;
 
 const answerHeadSchema = z.union([
@@ -42,17 +44,33 @@ const answerHeadSchema = z.union([
 ]);
 export type AnswerHead = z.infer<typeof answerHeadSchema>;
 
+const lengthOf = ({ path, headers }: { path: string; headers: HeaderPair[] }): number =>
+  headers.reduce((sum, [name, value]) => sum + name.length + value.length, path.length);
+
+/** Whether an agent accepts it. */
+export const isRequestHead = (head: RequestHead): boolean => requestHeadSchema.safeParse(head).success;
+
 /** Undefined if the text is not such a head. */
-export const decodeRequestHead = (text: string): RequestHead | undefined => decoded(requestHeadSchema, text);
-export const decodeAnswerHead = (text: string): AnswerHead | undefined => decoded(answerHeadSchema, text);
+export function decodeAnswerHead(text: string): AnswerHead | undefined {
+  try {
+    return answerHeadSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Undefined if the head is too long or not valid. */
-export const encodeRequestHead = (head: RequestHead): Uint8Array | undefined =>
-  requestHeadSchema.safeParse(head).success ? encoded(head) : undefined;
-export const encodeAnswerHead = (head: AnswerHead): Uint8Array | undefined =>
-  answerHeadSchema.safeParse(head).success ? encoded(head) : undefined;
+export function encodeAnswerHead(head: AnswerHead): Uint8Array | undefined {
+  if (!answerHeadSchema.safeParse(head).success) return undefined;
+  const text = asciiJson(head);
+  if (text.length > MAX_HEAD_BYTES) return undefined;
+  const bytes = new Uint8Array(LENGTH_BYTES + text.length);
+  new DataView(bytes.buffer).setUint32(0, text.length);
+  bytes.set(asciiBytes(text), LENGTH_BYTES);
+  return bytes;
+}
 
-/** Collects a head from pieces of any size. */
+/** Collects the head of an answer from pieces of any size. */
 export class HeadReader {
   readonly #length = new Uint8Array(LENGTH_BYTES);
   #lengthBytes = 0;
@@ -112,21 +130,4 @@ export function connectionHeaders(headers: readonly HeaderPair[]): ReadonlySet<s
 export function endToEnd(headers: readonly HeaderPair[]): HeaderPair[] {
   const dropped = connectionHeaders(headers);
   return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
-}
-
-function encoded(head: object): Uint8Array | undefined {
-  const text = asciiJson(head);
-  if (text.length > MAX_HEAD_BYTES) return undefined;
-  const bytes = new Uint8Array(LENGTH_BYTES + text.length);
-  new DataView(bytes.buffer).setUint32(0, text.length);
-  bytes.set(asciiBytes(text), LENGTH_BYTES);
-  return bytes;
-}
-
-function decoded<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 /** Targets of channels: output of services, commands, files and ports of containers, and their bounds. */
 import * as z from 'zod';
+import { requestHeadSchema } from './app-heads.ts';
 
 /** The most bytes in transit in one direction of a channel (P251). */
 export const WINDOW_BYTES = 256 * 1024;
@@ -11,8 +12,10 @@ export const MAX_CHANNELS = 256;
 export const MAX_EXEC_WORDS = 4_096;
 export const MAX_EXEC_LENGTH = 128 * 1024;
 
+/** The bit above tells the last chunk of a direction (codec.ts). */
+export const MAX_CHANNEL_NUMBER = 2 ** 31 - 1;
 /** In messages between control plane and agents. */
-export const channelNumber = z.uint32();
+export const channelNumber = z.int().min(0).max(MAX_CHANNEL_NUMBER);
 export const channelBytes = z.int().positive().max(WINDOW_BYTES);
 
 /** Most last lines of a log that can be requested (P193). */
@@ -97,6 +100,20 @@ export const filesInSchema = z.object({
 });
 export type FilesIn = z.infer<typeof filesInSchema>;
 
+/** One request to the web application at a TCP port of the container (app-heads.ts). */
+const httpSchema = z.object({
+  kind: z.literal('http'),
+  port: z.int().min(1).max(65_535),
+  head: requestHeadSchema,
+  /** Requests of different clients never share a connection to the application. */
+  client: z.uint32(),
+});
+
+/** A WebSocket to such an application (socket-messages.ts). */
+const webSocketSchema = httpSchema
+  .omit({ kind: true, client: true })
+  .extend({ kind: z.literal('websocket') });
+
 /** What a channel is connected to. */
 export const channelTargetSchema = z.discriminatedUnion('kind', [
   outputSchema,
@@ -105,8 +122,8 @@ export const channelTargetSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
   filesOutSchema,
   filesInSchema,
-  /** One request to the web application at such a port (app-heads.ts). */
-  z.object({ kind: z.literal('http'), port: z.int().min(1).max(65_535) }),
+  httpSchema,
+  webSocketSchema,
 ]);
 export type ChannelTarget = z.infer<typeof channelTargetSchema>;
 /** All but output: what is connected to one running container. */

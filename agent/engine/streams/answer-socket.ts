@@ -11,7 +11,12 @@ const RETURN = Buffer.from('\r');
 const STATUS_LENGTH = 'HTTP/1.1 100'.length;
 
 export class AnswerSocket extends Socket {
-  readonly #heads = new HeadLines();
+  #heads = new HeadLines();
+
+  /** Another answer follows. */
+  renew(): void {
+    this.#heads = new HeadLines();
+  }
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     return super.push(chunk && this.#heads.normalise(chunk), encoding);

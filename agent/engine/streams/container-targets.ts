@@ -4,11 +4,13 @@
  */
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
+import { MessageMemory } from '../../../shared/streams/socket-messages.ts';
 import type { StreamTarget } from '../../../shared/streams/targets.ts';
 import type { Logger } from '../../logger.ts';
 import { statusOf, wrapErrors } from '../docker-error.ts';
 import { label } from '../labels.ts';
 import { signalProblem } from '../processes/command-processes.ts';
+import { AppConnections } from './app-connections.ts';
 import type { BegunCommands } from './begun-commands.ts';
 import { copyIn } from './copy-in.ts';
 import { copyOut } from './copy-out.ts';
@@ -17,6 +19,7 @@ import { HttpTarget } from './http-target.ts';
 import { markedMounts } from './mount-points.ts';
 import { connectTo } from './socket-target.ts';
 import type { Target } from './target.ts';
+import { WebSocketTarget } from './websocket-target.ts';
 
 export interface ContainerTargetsOptions {
   deployment: string;
@@ -38,16 +41,12 @@ export type ConnectContainer = (
 const REMOTE = "the engine of this host is on another machine, where the agent can't";
 
 /** `docker` is for calls that last as long as a command runs. */
-export const containerTargets =
-  (docker: Docker, options: ContainerTargetsOptions): ConnectContainer =>
-  async ({ id, ipAddress }, target) => {
-    if (target.kind === 'tcp') {
+export function containerTargets(docker: Docker, options: ContainerTargetsOptions): ConnectContainer {
+  const toPort = portTargets();
+  return async ({ id, ipAddress }, target) => {
+    if (target.kind === 'tcp' || target.kind === 'http' || target.kind === 'websocket') {
       if (!options.local) throw new Error(`${REMOTE} reach the ports of containers`);
-      return connectTo(ipAddress, target.port);
-    }
-    if (target.kind === 'http') {
-      if (!options.local) throw new Error(`${REMOTE} reach the ports of containers`);
-      return new HttpTarget(ipAddress, target.port);
+      return toPort({ id, ipAddress }, target);
     }
     if (!options.local) throw new Error(`${REMOTE} end commands`);
     const info = await inspected(docker, id);
@@ -62,6 +61,22 @@ export const containerTargets =
       throw new Error('a service that mounts folders of the host takes no other user; leave the user out');
     return startExec(docker, container, target, options.begun);
   };
+}
+
+/** Connects to ports of containers. */
+export function portTargets() {
+  const connections = new AppConnections();
+  const memory = new MessageMemory();
+  return async (
+    { id, ipAddress: host }: Parameters<ConnectContainer>[0],
+    target: Extract<StreamTarget, { port: number }>,
+  ): Promise<Target> => {
+    const { port } = target;
+    if (target.kind === 'tcp') return connectTo(host, port);
+    if (target.kind === 'websocket') return new WebSocketTarget({ host, port }, target.head, memory);
+    return new HttpTarget(connections, { host, port, container: id, client: target.client }, target.head);
+  };
+}
 
 async function inspected(docker: Docker, id: string): Promise<ContainerInspectInfo> {
   try {

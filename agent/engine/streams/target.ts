@@ -7,6 +7,8 @@ export interface Piece {
   bytes: Uint8Array;
   /** Output of a command without a terminal (exec-output.ts). */
   source?: number;
+  /** Nothing follows, not even an exit code. */
+  isLast?: boolean;
 }
 
 export interface Target {
@@ -16,7 +18,10 @@ export interface Target {
   write(bytes: Uint8Array): Promise<void>;
   /** No more bytes follow. */
   end(): void;
-  /** Called once the output has ended. The exit code of a command; undefined for a connection. */
+  /**
+   * Called once the output has ended without a last piece. The exit code of a command; undefined for a
+   * connection.
+   */
   exitCode(): Promise<number | undefined>;
   resize(size: TerminalSize): void;
   signal(signal: StreamSignal): void;

@@ -53,10 +53,12 @@ export class AgentPipe implements ChannelSink {
     this.#watch = new StreamWatch(options.clock, options.times, (reason) => this.close(reason));
   }
 
-  begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void {
+  /** `ended`: nothing will be written. The agent then sends what it has without saying that it is open. */
+  begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget, ended?: true): void {
+    this.#isOpened = this.#hasEnded = ended === true;
     // Before the channel, whose connection may be found closed.
     this.#watch.begin();
-    const channel = channels.open(key, target, WINDOW_BYTES, this);
+    const channel = channels.open(key, target, WINDOW_BYTES, this, ended);
     this.#agent = { channels, channel };
   }
 

@@ -3,6 +3,7 @@
  * since a page makes many requests, and each permit is a line of the audit log. A permit that ends, ends them
  * all.
  */
+import type { RequestHead } from '../../../shared/streams/app-heads.ts';
 import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
@@ -85,6 +86,8 @@ export class AppPermit {
   readonly #deps: AppRelayDeps;
   readonly #service: number;
   readonly #port: number;
+  /** Its requests alone share connections to the application. */
+  readonly #client = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
   readonly #usedByUser: () => number;
   readonly #over: () => void;
   readonly #place = Promise.withResolvers<Place>();
@@ -125,8 +128,12 @@ export class AppPermit {
     return this.#isGranted && !this.#ended ? this.#asked : undefined;
   }
 
-  /** Opens a stream. Throws OperationError, or StalePermit if another permit may do better. */
-  async open(signal?: AbortSignal): Promise<AgentPipe> {
+  /** Opens a channel for a request. Throws OperationError, or StalePermit if another permit may do better. */
+  async open(
+    head: RequestHead,
+    { isUpgrade, hasBody }: { isUpgrade: boolean; hasBody: boolean },
+    signal?: AbortSignal,
+  ): Promise<AgentPipe> {
     await this.#use(signal);
     let pipe: AgentPipe | undefined;
     try {
@@ -145,11 +152,16 @@ export class AppPermit {
         over: () => this.#left(pipe),
       });
       this.#pipes.add(pipe);
-      pipe.begin(
-        channels,
-        { service: this.#service, generation: place.generation },
-        { kind: 'http', port: this.#port },
-      );
+      const key = { service: this.#service, generation: place.generation };
+      const port = this.#port;
+      if (isUpgrade) pipe.begin(channels, key, { kind: 'websocket', port, head });
+      else
+        pipe.begin(
+          channels,
+          key,
+          { kind: 'http', port, head, client: this.#client },
+          hasBody ? undefined : true,
+        );
       return pipe;
     } catch (error) {
       if (pipe) pipe.close();

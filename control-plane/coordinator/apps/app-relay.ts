@@ -4,15 +4,16 @@
  */
 import {
   decodeAnswerHead,
-  encodeRequestHead,
   endToEnd,
   type HeaderPair,
   HeadReader,
+  isRequestHead,
+  type RequestHead,
 } from '../../../shared/streams/app-heads.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
 import { type AgentPipe, BrokenPipe } from './agent-pipe.ts';
-import { AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
+import { type AppPermit, AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
 
 /** The body of a request, which is read no further than its reader. */
 export interface AppBody {
@@ -31,7 +32,9 @@ export interface AppInput {
   signal?: AbortSignal | undefined;
 }
 
-/** The answer of the application. With status 101 the bytes are those of the WebSocket connection. */
+/**
+ * The answer of the application. With status 101 the bytes are messages (shared/streams/socket-messages.ts).
+ */
 export interface AppAnswer {
   status: number;
   headers: HeaderPair[];
@@ -59,35 +62,43 @@ export class AppRelay {
   async request(request: AppRequest, input: AppInput): Promise<AppAnswer> {
     const head = headOf(request, input);
     if (!head) throw new OperationError('invalid', 'The head of the request can not be passed on.');
-    const pipe = await this.#open(request, input.signal);
-    send(pipe, head, input);
-    try {
-      return await answerOf(pipe, request, input);
-    } catch (error) {
-      pipe.close();
-      throw error instanceof BrokenPipe ? new OperationError('unavailable', error.message) : error;
-    }
-  }
-
-  async #open(request: AppRequest, signal: AbortSignal | undefined): Promise<AgentPipe> {
     for (let isLast = false; ; isLast = true) {
       const { permit, isNew } = this.#permits.of(request);
       try {
-        const pipe = await permit.open(signal);
-        const leave = () => pipe.close();
-        signal?.addEventListener('abort', leave);
-        if (signal?.aborted) leave();
-        await pipe.opened();
-        return pipe;
+        return await ask(permit, head, request, input);
       } catch (error) {
         const isStale = error instanceof StalePermit || (error instanceof BrokenPipe && error.refused);
         if (isStale) permit.end(error.message);
         // The service may have been started again since the permit was obtained.
         if (isStale && !isNew && !isLast) continue;
-        if (error instanceof OperationError || !(error instanceof Error)) throw error;
-        throw new OperationError('unavailable', error.message, { retryAfterS: 1 });
+        if (!isStale && !(error instanceof BrokenPipe)) throw error;
+        throw new OperationError('unavailable', error.message, isStale ? { retryAfterS: 1 } : {});
       }
     }
+  }
+}
+
+/** Throws StalePermit or a refused BrokenPipe before anything of the body was read. */
+async function ask(
+  permit: AppPermit,
+  head: RequestHead,
+  request: AppRequest,
+  input: AppInput,
+): Promise<AppAnswer> {
+  const { body, isUpgrade, signal } = input;
+  const pipe = await permit.open(head, { isUpgrade, hasBody: body !== null }, signal);
+  const leave = () => pipe.close();
+  signal?.addEventListener('abort', leave);
+  if (signal?.aborted) leave();
+  try {
+    if (body) {
+      await pipe.opened();
+      send(pipe, body);
+    }
+    return await answerOf(pipe, request, input);
+  } catch (error) {
+    pipe.close();
+    throw error;
   }
 }
 
@@ -100,6 +111,10 @@ export function bodyFrom(stream: ReadableStream<Uint8Array> | null): AppBody | n
     cancel: () => void reader.cancel().catch(() => {}),
   };
 }
+
+/** The subprotocol that the application has chosen. */
+export const protocolOf = (headers: readonly HeaderPair[]): string | undefined =>
+  headers.find(([name]) => name.toLowerCase() === 'sec-websocket-protocol')?.[1];
 
 /** The answer with a body that reads no further than its reader. `headers`: in place of its own. */
 export function responseOf(
@@ -123,32 +138,24 @@ export function responseOf(
   return new Response(body, init);
 }
 
-function headOf(
-  { method, path, headers }: AppRequest,
-  { body, isUpgrade }: AppInput,
-): Uint8Array | undefined {
+/** Undefined if no agent would accept it. */
+function headOf({ method, path, headers }: AppRequest, { body }: AppInput): RequestHead | undefined {
   const kept = endToEnd(headers);
   const hasLength = kept.some(([name]) => name.toLowerCase() === 'content-length');
-  return encodeRequestHead({
-    method,
-    path,
-    headers: kept,
-    ...(body && !hasLength && { chunked: true }),
-    ...(isUpgrade && { upgrade: true }),
-  });
+  const head: RequestHead = { method, path, headers: kept, ...(body && !hasLength && { chunked: true }) };
+  return isRequestHead(head) ? head : undefined;
 }
 
-/** Sends the head and the body in the background. */
-function send(pipe: AgentPipe, head: Uint8Array, { body, isUpgrade }: AppInput): void {
+/** Sends the body in the background. */
+function send(pipe: AgentPipe, body: AppBody): void {
   const run = async () => {
-    await pipe.write(head);
-    for (let part = await body?.read(); part; part = await body?.read()) await pipe.write(part);
-    if (!isUpgrade) pipe.end();
+    for (let part = await body.read(); part; part = await body.read()) await pipe.write(part);
+    pipe.end();
   };
   run().catch(() => {
     // The client has broken off its body, or the stream is over.
     pipe.close();
-    body?.cancel();
+    body.cancel();
   });
 }
 
@@ -166,7 +173,7 @@ async function answerOf(
   if (status === 101 && !isUpgrade)
     throw new OperationError('unavailable', 'The application has changed to another protocol unasked.');
   const next = bytesAfter(rest, pipe);
-  if (status === 101) return { status, headers, read: next, pipe };
+  if (status === 101) return { status, headers: headers.filter(isOfNoHandshake), read: next, pipe };
   const isEmpty = isBodiless(method, status);
   const done = () => {
     // An application that has answered takes no more of the request.
@@ -177,6 +184,10 @@ async function answerOf(
   const read = isEmpty ? async () => undefined : bounded(next, lengthOf(headers), done);
   return { status, headers, read, pipe };
 }
+
+/** Each side of a WebSocket makes its own handshake. */
+const isOfNoHandshake = ([name]: HeaderPair): boolean =>
+  !/^sec-websocket-(accept|key|extensions|version)$/i.test(name);
 
 async function readHead(pipe: AgentPipe): Promise<{ text: string; rest: Uint8Array }> {
   const reader = new HeadReader();

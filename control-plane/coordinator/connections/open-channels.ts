@@ -8,7 +8,12 @@ import { type Chunk, encodeChunk } from '../../../shared/protocol/codec.ts';
 import type { ChannelDown, Down } from '../../../shared/protocol/down.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
 import { FRAME_HEADER_BYTES } from '../../../shared/streams/log-frames.ts';
-import { type ChannelTarget, MAX_CHANNELS, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import {
+  type ChannelTarget,
+  MAX_CHANNEL_NUMBER,
+  MAX_CHANNELS,
+  WINDOW_BYTES,
+} from '../../../shared/streams/targets.ts';
 import { collectMs } from '../../core/streams/log-collection.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -24,8 +29,8 @@ export interface ChannelSink {
 
 /** Where channels are opened: a connection in this process, or one at a gateway. */
 export interface ChannelPort {
-  /** Opens a channel and returns its number. */
-  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink): number;
+  /** Opens a channel and returns its number. `ended`: nothing will be written. */
+  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink, ended?: true): number;
   /** Sends to the agent, unless the channel is over. */
   send(message: ChannelDown): void;
   /** Sends the payload of one chunk, unless the channel is over. */
@@ -50,7 +55,7 @@ export interface ConnectionPort {
   traffic: Traffic;
 }
 
-const NUMBERS = 2 ** 32;
+const NUMBERS = MAX_CHANNEL_NUMBER + 1;
 /** A reader who leaves has caused so many: that the channel is open, and its end. */
 const LATE_MESSAGES = 2;
 
@@ -94,10 +99,10 @@ export class OpenChannels implements ChannelPort {
   }
 
   /**
-   * Each number is used once on a connection, which has four billion. The connection may have closed since
+   * Each number is used once on a connection, which has two billion. The connection may have closed since
    * the caller obtained it.
    */
-  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink): number {
+  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink, ended?: true): number {
     const channel = (this.#first + this.#opened++) % NUMBERS;
     if (this.#isDetached) {
       queueMicrotask(() => sink.detached());
@@ -107,7 +112,7 @@ export class OpenChannels implements ChannelPort {
     this.#sinks.set(channel, { sink, isOutput });
     if (isOutput) this.#countOutput(1);
     const { service, generation } = key;
-    this.#port.sendText({ type: 'channel.open', channel, service, generation, target, credit });
+    this.#port.sendText({ type: 'channel.open', channel, service, generation, target, credit, ended });
     return channel;
   }
 
@@ -155,7 +160,7 @@ export class OpenChannels implements ChannelPort {
   }
 
   /** Late chunks of channels that are over are ignored. */
-  chunk({ channel, payload }: Chunk): void {
+  chunk({ channel, payload, isLast }: Chunk): void {
     const open = this.#sinks.get(channel);
     if (open) {
       if (payload.length === 0 || !open.sink.chunk(payload)) {
@@ -166,6 +171,7 @@ export class OpenChannels implements ChannelPort {
       if (open.isOutput) traffic.bytes += payload.length - FRAME_HEADER_BYTES;
       else traffic.fromServices += payload.length;
       this.#adjustCollection();
+      if (isLast) this.receive({ type: 'channel.end', channel });
     } else if (this.#wasOpened(channel)) this.#lateBytes = Math.max(0, this.#lateBytes - payload.length);
     else this.#port.refused('bytes of a channel that was not opened');
   }

@@ -18,6 +18,8 @@ interface Rig {
 }
 
 const starts: Record<string, () => Promise<Rig>> = {
+  /** The application alone. */
+  bare: async () => ({ url: '', service: { serviceId: 1, hostId: 1 }, close: async () => {} }),
   node: async () => ({ ...(await startNodeAppRig()), service: { serviceId: 1, hostId: 1 } }),
   workerd: startWorkerdAppRig,
 };
@@ -53,11 +55,64 @@ describe.each(Object.keys(starts))('%s', (kind) => {
     );
   const answerTo = async (request: ClientRequest) => (await once(request, 'response'))[0] as IncomingMessage;
   const open = async (path: string, protocols: string[] = [], options: object = {}) => {
-    const url = `${rig.url.replace('http', 'ws')}${path}?app=${encodeURIComponent(named())}`;
+    const base = rig.url || `http://127.0.0.1:${app.port}`;
+    const query = rig.url && `?app=${encodeURIComponent(named())}`;
+    const url = `${base.replace('http', 'ws')}${path}${query}`;
     const socket = new WebSocket(url, protocols, options);
     await once(socket, 'open');
     return socket;
   };
+
+  test('H713: a WebSocket has the protocol that the application chose, and messages of all sizes both ways', async () => {
+    const socket = await open('/', ['other', 'chosen']);
+    expect(socket.protocol).toBe('chosen');
+    for (const message of ['', 'text \u00e4', 'x'.repeat(3 * MIB), Buffer.alloc(100_000, 7)]) {
+      socket.send(message);
+      const [data, isBinary] = await once(socket, 'message');
+      expect(isBinary).toBe(typeof message !== 'string');
+      expect(Buffer.from(data).equals(Buffer.from(message))).toBe(true);
+    }
+    socket.close(4321, 'done \u00e4');
+    const [code, reason] = await once(app.sockets[0] as WebSocket, 'close');
+    expect([code, String(reason)]).toEqual([4321, 'done \u00e4']);
+  });
+  test('H713: pings, fragments and both closes pass as between the client and the application alone', async () => {
+    const socket = await open('/');
+    const peer = app.sockets[0] as WebSocket;
+    for (const [one, other] of [
+      [socket, peer],
+      [peer, socket],
+    ] as const) {
+      one.ping('alive?');
+      expect(String((await once(one, 'pong'))[0])).toBe('alive?');
+      for (const [part, fin] of [
+        ['in ', false],
+        ['two', true],
+      ] as const)
+        one.send(part, { fin });
+      expect(String((await once(other, 'message'))[0])).toBe('in two');
+    }
+    peer.close(4000, 'enough');
+    const [code, reason] = await once(socket, 'close');
+    expect([code, String(reason)]).toEqual([4000, 'enough']);
+    const other = await open('/mute');
+    (app.sockets[1] as WebSocket).close();
+    expect((await once(other, 'close'))[0]).toBe(1005);
+  });
+  test('H713: what differs from a connection to the application alone is the compression, and how its loss is told', async () => {
+    const socket = await open('/');
+    const closed = once(socket, 'close');
+    app.sockets[0]?.terminate();
+    const bare = kind === 'bare';
+    expect([socket.extensions, (await closed)[0]]).toEqual(bare ? ['permessage-deflate', 1006] : ['', 1001]);
+  });
+  test('H713: an application refuses a WebSocket by an answer, and by choosing none of the protocols', async () => {
+    const refused = await open('/refused').catch((error) => error.message);
+    expect(refused).toBe('Unexpected server response: 403');
+    await expect(open('/', ['unknown'])).rejects.toThrow();
+  });
+  // What follows is about Berth, and not about WebSockets.
+  if (kind === 'bare') return;
 
   test('H710: a request arrives as it was authorised, and the answer comes back without headers of one connection', async () => {
     const answer = await get('/head?a=%20b&c', {
@@ -172,19 +227,6 @@ describe.each(Object.keys(starts))('%s', (kind) => {
       `port ${port}: nothing listens there, or not on all addresses of the container`,
     ]);
     app = await startAppServer();
-  });
-  test('H713: a WebSocket has the protocol that the application chose, and messages of all sizes both ways', async () => {
-    const socket = await open('/', ['other', 'chosen']);
-    expect(socket.protocol).toBe('chosen');
-    for (const message of ['', 'text \u00e4', 'x'.repeat(3 * MIB), Buffer.alloc(100_000, 7)]) {
-      socket.send(message);
-      const [data, isBinary] = await once(socket, 'message');
-      expect(isBinary).toBe(typeof message !== 'string');
-      expect(Buffer.from(data).equals(Buffer.from(message))).toBe(true);
-    }
-    socket.close(4321, 'done \u00e4');
-    const [code, reason] = await once(app.sockets[0] as WebSocket, 'close');
-    expect([code, String(reason)]).toEqual([4321, 'done \u00e4']);
   });
   test('H782: only a GET becomes a WebSocket', async () => {
     const handshake = {

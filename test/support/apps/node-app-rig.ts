@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { Hono } from 'hono';
 import { Channels } from '../../../agent/channels/channels.ts';
-import { HttpTarget } from '../../../agent/engine/streams/http-target.ts';
+import { portTargets } from '../../../agent/engine/streams/container-targets.ts';
 import { AppRelay } from '../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenChannels } from '../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../control-plane/coordinator/connections/traffic.ts';
@@ -39,11 +39,12 @@ export async function startNodeAppRig(requestMs = 600_000) {
     },
     refused: (what) => refused.push(what),
   });
+  const toPort = portTargets();
   const agent = new Channels({
     output: {} as never,
     open: async (_, target) => {
-      if (target.kind !== 'http') throw new Error(target.kind);
-      return new HttpTarget('127.0.0.1', target.port);
+      if (!('port' in target)) throw new Error(target.kind);
+      return toPort({ id: 'one', ipAddress: '127.0.0.1' }, target);
     },
     send: (message) => streams.receive(message),
     sendBytes: async (frame) => streams.chunk(decodeChunk(frame)),
@@ -104,7 +105,12 @@ export async function startNodeAppRig(requestMs = 600_000) {
       },
     },
   });
-  const endApps = serveApps(upgradesOf(server, isApp).ofApps, app.fetch, () => {});
+  const endApps = serveApps(
+    upgradesOf(server, isApp).ofApps,
+    app.fetch,
+    nodeClock(() => {}),
+    () => {},
+  );
   return {
     url: `http://127.0.0.1:${await listenOn(server)}`,
     permits,

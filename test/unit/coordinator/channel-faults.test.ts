@@ -304,7 +304,7 @@ test('P10, P252: a channel that opens on a connection that is found closed is de
   ];
   // The first one finds the connection closed, and the others have obtained it before.
   for (const stream of [new StreamRelay({ ...deps, client }), new AgentPipe(deps)])
-    stream.begin(connection.channels, KEY, { kind: 'http', port: 1 });
+    stream.begin(connection.channels, KEY, { kind: 'tcp', port: 1 });
   connection.channels.open(KEY, OUTPUT, 9, { chunk: () => true, message: () => true, detached: over });
   await turns();
   expect(connection.isClosed).toBe(true);

@@ -46,9 +46,10 @@ test('an error about a message does not repeat its values, which may be secret',
   expect(() => decodeDown(start)).toThrow(/^(?!.*secret).*assignment\/image/);
 });
 
-test('a chunk carries its channel and its payload, also within a larger buffer, and one that is shorter than its header is refused', () => {
-  for (const channel of [0, 1, 2 ** 31, 2 ** 32 - 1]) {
-    const chunk = { channel, payload: new Uint8Array([1, 2, 3]) };
+test('a chunk carries its channel, its payload and whether it is the last, also within a larger buffer, and one that is shorter than its header is refused', () => {
+  for (const channel of [0, 1, 2 ** 31 - 1]) {
+    const last = channel === 1 ? {} : { isLast: true };
+    const chunk = { channel, payload: new Uint8Array([1, 2, 3]), ...last };
     const frame = encodeChunk(chunk);
     expect(decodeChunk(frame)).toEqual(chunk);
     const larger = new Uint8Array(frame.byteLength + 8);

@@ -49,7 +49,9 @@ const OWNERS: Record<string, readonly string[]> = {
   ws: [
     'control-plane/coordinator/runtime/node-sockets.ts',
     'control-plane/server/stream-sockets.ts',
+    'control-plane/server/app-sockets.ts',
     'agent/connection/socket.ts',
+    'agent/engine/streams/websocket-target.ts',
     'client/streams.ts',
   ],
   dockerode: [

@@ -4,13 +4,14 @@
  */
 import type { HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { asciiJson } from '../../../../shared/streams/ascii-json.ts';
+import { kinds } from '../../../../shared/streams/socket-messages.ts';
 import { type ErrorCode, OperationError } from '../../../core/model/errors.ts';
 import type { AppRequest } from '../../../core/streams/app-request.ts';
 import { type AppAnswer, type AppRelay, bodyFrom, isBodiless, responseOf } from '../../apps/app-relay.ts';
-import { assertAccepted, notAHandshake, ownHandshake, withHandshake } from '../../apps/socket-handshake.ts';
-import { SocketRelay } from '../../apps/socket-relay.ts';
+import { notAHandshake, SocketRelay } from '../../apps/socket-relay.ts';
 import type { Clock } from '../../ports.ts';
 import type { AwakeTime } from '../../sleep/awake-time.ts';
+import { ObjectBrowser } from './object-browser.ts';
 
 /** The path and the header of a request from the Worker to a gateway. No agent can choose this path. */
 export const APP_PATH = '/app';
@@ -106,23 +107,14 @@ async function acceptSocket(
   clock: Pick<Clock, 'after'>,
   relay: AppRelay,
 ): Promise<Response> {
-  const handshake = ownHandshake(forwarded.headers.get('sec-websocket-protocol') ?? undefined);
-  const answer = await relay.request(withHandshake(request, handshake), {
-    body: null,
-    isUpgrade: true,
-    signal: forwarded.signal,
-  });
+  const { signal } = forwarded;
+  const answer = await relay.request(request, { body: null, isUpgrade: true, signal });
   if (answer.status !== 101) return answerOf(answer, 'GET');
-  await assertAccepted(answer, handshake).catch((error) => {
-    answer.pipe.close();
-    throw error;
-  });
   const { 0: client, 1: server } = new WebSocketPair();
   server.binaryType = 'arraybuffer';
   server.accept();
   joinSocket(server, answer, awake, clock);
-  const headers = answer.headers.filter(([name]) => !/^sec-websocket-(accept|key|extensions)$/i.test(name));
-  return answering({ status: 101, headers }, null, client);
+  return answering({ status: 101, headers: answer.headers }, null, client);
 }
 
 function joinSocket(
@@ -131,28 +123,18 @@ function joinSocket(
   awake: AwakeTime,
   clock: Pick<Clock, 'after'>,
 ): void {
-  // The runtime may have noticed the end of a socket first; its event may come late.
-  const quietly = (act: () => void) => {
-    try {
-      act();
-    } catch {
-      answer.pipe.close();
-    }
-  };
-  const browser = {
-    send: (data: string | Uint8Array) => quietly(() => server.send(data)),
-    close: (code?: number, reason?: string) =>
-      quietly(() => (code === undefined ? server.close() : server.close(code, shortReason(reason ?? '')))),
-  };
+  const browser = new ObjectBrowser(server, answer.pipe);
   const socket = new SocketRelay(browser, answer, clock);
   server.addEventListener('message', ({ data }) => {
     const end = awake.begin();
-    socket.fromBrowser(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
+    browser.heard();
+    if (typeof data === 'string') void socket.fromBrowser(kinds.text, new TextEncoder().encode(data));
+    else void socket.fromBrowser(kinds.binary, new Uint8Array(data as ArrayBuffer));
     end();
   });
   server.addEventListener('close', ({ code, reason }) => {
     socket.browserClosed(code === 1006 ? undefined : code, reason);
-    quietly(() => server.close());
+    browser.close();
   });
   server.addEventListener('error', () => socket.browserClosed(undefined, ''));
   void socket.run();
@@ -179,9 +161,3 @@ const answering = (answered: Answered, body: ReadableStream | null, webSocket?: 
     headers: { [ANSWER_HEADER]: asciiJson(answered) },
     ...(webSocket && { status: 101, webSocket }),
   });
-
-/** The reason of a close has at most 123 bytes. */
-const shortReason = (reason: string): string => {
-  const text = new TextEncoder().encode(reason);
-  return text.length <= 123 ? reason : new TextDecoder().decode(text.subarray(0, 120)).replace(/\ufffd$/, '');
-};

@@ -37,7 +37,7 @@ beforeEach(() => {
       over += 1;
     },
   });
-  pipe.begin(channels, { service: 7, generation: 1 }, { kind: 'http', port: 80 });
+  pipe.begin(channels, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
 });
 
 const turns = () => new Promise(setImmediate);

@@ -1,16 +1,25 @@
-/** The relay of WebSockets where the runtime has only whole messages. */
+/** The relay of WebSockets, with the browser's socket of a runtime that has only whole messages. */
 import { beforeEach, expect, test } from 'vitest';
 import type { AgentPipe } from '../../../../control-plane/coordinator/apps/agent-pipe.ts';
+import { MAX_WAITING_BYTES, SocketRelay } from '../../../../control-plane/coordinator/apps/socket-relay.ts';
 import {
-  MAX_MESSAGE_BYTES,
   MAX_UNHEARD_BYTES,
-  MAX_WAITING_BYTES,
-  SocketRelay,
-} from '../../../../control-plane/coordinator/apps/socket-relay.ts';
+  ObjectBrowser,
+} from '../../../../control-plane/coordinator/runtime/apps/object-browser.ts';
+import {
+  decodeClose,
+  encodeClose,
+  encodeMessage,
+  encodePart,
+  kinds,
+  MAX_MESSAGE_BYTES,
+  type MessagePart,
+  MessageReader,
+} from '../../../../shared/streams/socket-messages.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
-let written: Uint8Array[];
+let written: MessagePart[];
 let sent: (string | Uint8Array)[];
 let closes: unknown[];
 let mayWrite: Promise<void>;
@@ -22,141 +31,115 @@ beforeEach(() => {
   clock = new TestClock();
 });
 
-/** A frame of a server, whose length is below 64 KiB. */
-const frame = (first: number, payload: Uint8Array | string): Uint8Array => {
-  const bytes = Buffer.from(payload);
-  const head =
-    bytes.length < 126 ? [first, bytes.length] : [first, 126, bytes.length >> 8, bytes.length & 255];
-  return Buffer.concat([Buffer.from(head), bytes]);
-};
-
-function relayOf(frames: Iterable<Uint8Array>): SocketRelay {
-  const source = frames[Symbol.iterator]();
+function rigOf(pieces: Iterable<Uint8Array>) {
+  const source = pieces[Symbol.iterator]();
+  const reader = new MessageReader();
   const pipe = {
     write: async (bytes: Uint8Array) => {
       await mayWrite;
-      written.push(bytes);
+      written.push(...reader.push(bytes));
     },
     close: () => {
       isPipeClosed = true;
     },
   } as unknown as AgentPipe;
   const read = async () => source.next().value as Uint8Array | undefined;
-  const browser = {
-    send: (data: string | Uint8Array) => void sent.push(data),
-    close: (...args: unknown[]) => void closes.push(args),
-  };
-  return new SocketRelay(browser, { status: 101, headers: [], read, pipe }, clock);
+  const browser = new ObjectBrowser(
+    {
+      send: (data) => void sent.push(data as string | Uint8Array),
+      close: (...args: unknown[]) => void closes.push(args),
+    },
+    pipe,
+  );
+  return { browser, relay: new SocketRelay(browser, { status: 101, headers: [], read, pipe }, clock) };
 }
+const relayOf = (pieces: Iterable<Uint8Array>): SocketRelay => rigOf(pieces).relay;
+const text = (content: string, isFinal = true) =>
+  encodePart({ kind: kinds.text, bytes: Buffer.from(content), isFinal });
+const ofLength = (length: number, isFinal = true) =>
+  encodePart({ kind: kinds.binary, bytes: new Uint8Array(length), isFinal });
+const writtenCodes = () => written.map(({ bytes }) => decodeClose(bytes).code);
+const turns = () => new Promise(setImmediate);
 
-test('H714: messages in fragments of any size become whole ones, pings are answered, and the close passes', async () => {
+test('H714: messages in parts of any size become whole ones, pings are answered, and the close passes', async () => {
   const all = Buffer.concat([
-    ...[frame(0x01, 'te'), frame(0x89, 'ping'), frame(0x80, 'xt'), frame(0x82, new Uint8Array(300))],
-    frame(0x88, Buffer.from([0x0f, 0xa0, 0x62, 0x79, 0x65])),
+    ...[text('te', false), encodeMessage(kinds.ping, Buffer.from('ping')), text('xt'), ofLength(300)],
+    encodeClose(4000, Buffer.from('bye')),
   ]);
   await relayOf(Array.from(all, (byte) => Uint8Array.of(byte))).run();
   expect(sent).toEqual(['text', new Uint8Array(300)]);
   expect(closes).toEqual([[4000, 'bye']]);
-  await eventually(() => expect(written.map(([first]) => first)).toEqual([0x8a, 0x88]));
+  expect(isPipeClosed).toBe(true);
+  await eventually(() => written.length === 1);
+  expect(written).toMatchObject([{ kind: kinds.pong, bytes: Uint8Array.from(Buffer.from('ping')) }]);
 });
 test('H714: a message that is too long closes both ends with 1009', async () => {
-  const part = frame(0x00, new Uint8Array(60_000));
-  function* frames() {
-    yield frame(0x02, 'x');
-    for (let n = 0; n * 60_000 <= MAX_MESSAGE_BYTES; n += 1) yield part;
+  function* parts() {
+    for (let n = 0; n * 60_000 <= MAX_MESSAGE_BYTES; n += 1) yield ofLength(60_000, false);
   }
-  await relayOf(frames()).run();
+  await relayOf(parts()).run();
   expect(closes).toEqual([[1009, expect.any(String)]]);
-  expect(sent).toEqual([]);
+  expect([sent, writtenCodes()]).toEqual([[], [1009]]);
 });
 test('H714: a browser that is sent too much without a message of its own is disconnected with 1013', async () => {
-  const message = frame(0x82, new Uint8Array(60_000));
   const most = Math.floor(MAX_UNHEARD_BYTES / 60_000);
-  await relayOf(Array.from({ length: most + 9 }, () => message)).run();
+  await relayOf(Array.from({ length: most + 9 }, () => ofLength(60_000))).run();
   expect(sent).toHaveLength(most);
-  expect(closes).toEqual([[1013, expect.any(String)]]);
+  expect([closes, writtenCodes()]).toEqual([[[1013, expect.any(String)]], [1013]]);
+});
+test('H714: a message of the browser allows the application as much again', async () => {
+  const half = ofLength(MAX_UNHEARD_BYTES / 4);
+  let heard = () => {};
+  function* pieces() {
+    for (let n = 0; n < 8; n++) {
+      if (n === 4) heard();
+      yield half;
+    }
+  }
+  const { browser, relay } = rigOf(pieces());
+  heard = () => browser.heard();
+  await relay.run();
+  expect([sent.length, closes]).toEqual([8, [[1001, expect.any(String)]]]);
 });
 test('H714: an application that reads nothing of its browser ends the WebSocket with 1013', async () => {
   mayWrite = new Promise(() => {});
   const relay = relayOf([]);
   const message = new Uint8Array(MAX_MESSAGE_BYTES / 2);
-  for (let n = 0; n < MAX_WAITING_BYTES / message.length; n += 1) relay.fromBrowser(message);
+  for (let n = 0; n < MAX_WAITING_BYTES / message.length; n += 1)
+    void relay.fromBrowser(kinds.binary, message);
   expect(closes).toEqual([[1013, expect.any(String)]]);
   expect(isPipeClosed).toBe(true);
 });
-/** A frame that was written to the application, without its mask. */
-function unmasked(bytes: Uint8Array): [opcode: number, payload: Buffer] {
-  const mask = bytes.subarray(2, 6);
-  return [(bytes[0] ?? 0) & 15, Buffer.from(bytes.subarray(6).map((byte, at) => byte ^ (mask[at & 3] ?? 0)))];
-}
-const closeOfCode = (code: number) => Buffer.from([code >> 8, code & 255]);
-const turns = () => new Promise(setImmediate);
-
-test.each([
-  ['a text within a message', [frame(0x01, 'a'), frame(0x81, 'b')], 1002],
-  ['a message of 16 MiB and one byte', [longFrame(MAX_MESSAGE_BYTES), frame(0x80, 'x')], 1009],
-  ['text that is not UTF-8', [frame(0x81, Uint8Array.of(0xff))], 1007],
-  ['a continuation of nothing', [frame(0x80, 'x')], 1002],
-  ['a frame of an unknown kind', [frame(0x83, 'x')], 1002],
-])('H714: an application that sends %s is told why, once', async (_, frames, code) => {
-  await relayOf(frames).run();
-  expect([sent, closes, isPipeClosed]).toEqual([[], [[code, expect.any(String)]], true]);
-  expect(written.map((one) => unmasked(one)[1].subarray(0, 2))).toEqual([closeOfCode(code)]);
+test('H714: text that is not UTF-8 closes both ends with 1007', async () => {
+  await relayOf([encodeMessage(kinds.text, Uint8Array.of(0xff))]).run();
+  expect([sent, closes, isPipeClosed]).toEqual([[], [[1007, expect.any(String)]], true]);
+  expect(writtenCodes()).toEqual([1007]);
 });
-test.each([
-  ['masked', Uint8Array.of(0x81, 0x81, 0, 0, 0, 0, 1)],
-  ['of an extension', frame(0xc1, 'x')],
-])('H714: a frame that is %s closes the WebSocket', async (_, bytes) => {
-  await relayOf([bytes]).run();
-  expect([sent, closes.length]).toEqual([[], 1]);
+test('H714: an agent that sends no messages closes the WebSocket', async () => {
+  await relayOf([Uint8Array.of(3, 0, 0, 0, 0)]).run();
+  expect([sent, closes, isPipeClosed]).toEqual([[], [[1001, expect.any(String)]], true]);
 });
-/** The first frame of a message of bytes, which is not the last one. */
-function longFrame(length: number): Uint8Array {
-  const bytes = Buffer.alloc(10 + length);
-  bytes.set([0x02, 127]);
-  bytes.writeBigUInt64BE(BigInt(length), 2);
-  return bytes;
-}
-
 test('H714: a message of 16 MiB passes in both directions, and one byte more of a browser does not', async () => {
-  const relay = relayOf([longFrame(MAX_MESSAGE_BYTES), frame(0x80, '')]);
-  await relay.run();
+  await relayOf([ofLength(MAX_MESSAGE_BYTES)]).run();
   expect(sent.map(({ length }) => length)).toEqual([MAX_MESSAGE_BYTES]);
   [closes, isPipeClosed] = [[], false];
   const other = relayOf([]);
-  other.fromBrowser(new Uint8Array(MAX_MESSAGE_BYTES));
-  expect(closes).toEqual([]);
-  other.fromBrowser(new Uint8Array(MAX_MESSAGE_BYTES + 1));
+  await other.fromBrowser(kinds.binary, new Uint8Array(MAX_MESSAGE_BYTES));
+  expect([closes, written[0]?.bytes.length]).toEqual([[], MAX_MESSAGE_BYTES]);
+  await other.fromBrowser(kinds.binary, new Uint8Array(MAX_MESSAGE_BYTES + 1));
   expect([closes, isPipeClosed]).toEqual([[[1009, expect.any(String)]], true]);
 });
-test('H714: a message of the browser allows the application as much again', async () => {
-  let relay: SocketRelay | undefined;
-  const half = longFrame(MAX_UNHEARD_BYTES / 2);
-  function* frames() {
-    for (let n = 0; n < 4; n++) {
-      if (n === 2) relay?.fromBrowser('more');
-      yield* [half, frame(0x80, '')];
-    }
-  }
-  relay = relayOf(frames());
-  await relay.run();
-  expect([sent.length, closes]).toEqual([4, [[1001, expect.any(String)]]]);
-});
-test('H714: messages of the browser become frames in their order, and one that has waited counts no longer', async () => {
+test('H714: messages of the browser pass in their order, and one that has waited counts no longer', async () => {
   const relay = relayOf([]);
   const long = new Uint8Array(MAX_MESSAGE_BYTES);
-  for (let n = 0; n < 3; n++) {
-    relay.fromBrowser(long);
-    await eventually(() => written.length === n + 1);
-    await turns();
-  }
+  for (let n = 0; n < 3; n++) await relay.fromBrowser(kinds.binary, long);
+  expect(relay.waitingBytes).toBe(0);
   written = [];
-  relay.fromBrowser('text');
-  relay.fromBrowser(Buffer.from('bytes'));
-  await eventually(() => written.length === 2);
-  expect(written.map(unmasked)).toEqual([
-    [1, Buffer.from('text')],
-    [2, Buffer.from('bytes')],
+  void relay.fromBrowser(kinds.text, Buffer.from('text'));
+  await relay.fromBrowser(kinds.binary, Buffer.from('bytes'));
+  expect(written.map(({ kind, bytes }) => [kind, Buffer.from(bytes).toString()])).toEqual([
+    [kinds.text, 'text'],
+    [kinds.binary, 'bytes'],
   ]);
   expect(closes).toEqual([]);
 });
@@ -165,24 +148,27 @@ test('H714: an application that does not read its pongs gets no more of them', a
   mayWrite = new Promise((resolve) => {
     releases = resolve;
   });
-  const relay = relayOf([...Array.from({ length: 99 }, () => frame(0x89, 'ping')), frame(0x8a, 'pong')]);
-  await relay.run();
+  const ping = encodeMessage(kinds.ping, Buffer.from('ping'));
+  await relayOf([...Array.from({ length: 99 }, () => ping), encodeMessage(kinds.pong)]).run();
   releases();
   await eventually(() => written.length === 64);
   await turns();
-  expect(written.map(unmasked)).toEqual(Array.from({ length: 64 }, () => [10, Buffer.from('ping')]));
+  expect(new Set(written.map(({ kind }) => kind))).toEqual(new Set([kinds.pong]));
+  expect(written).toHaveLength(64);
 });
 test.each([
-  [4001, [8, Buffer.concat([closeOfCode(4001), Buffer.from('bye')])]],
-  [undefined, [8, Buffer.concat([closeOfCode(1001), Buffer.from('bye')])]],
+  [4001, 4001],
+  [undefined, 1001],
 ])(
   'H714: a browser that closes with %s is not closed again, and the application has 5 s',
-  async (code, close) => {
-    const relay = relayOf([frame(0x81, 'late')]);
+  async (code, passed) => {
+    const relay = relayOf([text('late')]);
     for (let n = 0; n < 2; n++) relay.browserClosed(code, 'bye');
     await eventually(() => written.length === 1);
     await turns();
-    expect(written.map(unmasked)).toEqual([close]);
+    expect(
+      written.map(({ bytes }) => [decodeClose(bytes).code, Buffer.from(bytes.subarray(2)).toString()]),
+    ).toEqual([[passed, 'bye']]);
     clock.pass(4_999);
     expect(isPipeClosed).toBe(false);
     clock.pass(1);
@@ -191,9 +177,7 @@ test.each([
     expect([sent, closes]).toEqual([[], []]);
   },
 );
-test('H714: a close without a code has none at the browser, and is answered so', async () => {
-  await relayOf([frame(0x88, '')]).run();
-  expect(closes).toEqual([[undefined, '']]);
-  await eventually(() => written.length === 1);
-  expect([written.map(unmasked), isPipeClosed]).toEqual([[[8, Buffer.alloc(0)]], true]);
+test('H714: a close without a code has none at the browser', async () => {
+  await relayOf([encodeMessage(kinds.close)]).run();
+  expect([closes, isPipeClosed]).toEqual([[[]], true]);
 });

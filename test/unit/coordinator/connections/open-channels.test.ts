@@ -7,11 +7,16 @@ import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { ChannelUp } from '../../../../shared/protocol/up.ts';
 import { encodeFrame, encodeNote } from '../../../../shared/streams/log-frames.ts';
-import { type ChannelTarget, MAX_CHANNELS, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import {
+  type ChannelTarget,
+  MAX_CHANNEL_NUMBER,
+  MAX_CHANNELS,
+  WINDOW_BYTES,
+} from '../../../../shared/streams/targets.ts';
 import { MemorySocket } from '../../../support/agents/model-agent.ts';
 import { RelayRig } from '../../../support/rigs/log-relay.ts';
 
-const FIRST = 2 ** 32 - 2;
+const FIRST = MAX_CHANNEL_NUMBER - 1;
 const KEY = { service: 7, generation: 2 };
 const OUTPUT: ChannelTarget = { kind: 'output', offset: 5, format: 'raw' };
 const TCP: ChannelTarget = { kind: 'tcp', port: 80 };

@@ -201,8 +201,13 @@ test('P6, P259: a stream reaches only running containers of this host, on an eng
   expect(await problem('own')).toMatch(/^this host runs no commands in services: the agent doesn't see/);
   expect(await problem('broken')).toBe('no answer');
   expect(await problem('own', { kind: 'tcp', port: 1 })).toBe('the container has no address of its own');
-  expect(await problem('own', { kind: 'http', port: 1 })).toBe('connected');
-  for (const target of [{ kind: 'tcp', port: 1 }, { kind: 'http', port: 1 }, exec] as const)
+  const head = { method: 'GET', path: '/', headers: [] };
+  const [http, websocket] = [
+    { kind: 'http', port: 1, head, client: 1 },
+    { kind: 'websocket', port: 1, head },
+  ] as const;
+  for (const target of [http, websocket]) expect(await problem('own', target)).toBe('connected');
+  for (const target of [{ kind: 'tcp', port: 1 }, http, websocket, exec] as const)
     expect(await problem('own', target, false)).toContain('on another machine');
 });
 

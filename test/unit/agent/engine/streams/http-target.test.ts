@@ -1,14 +1,13 @@
 /** Requests to applications as targets of streams, with a real application. */
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { WebSocket } from 'ws';
 import { HeadLines } from '../../../../../agent/engine/streams/answer-socket.ts';
+import { AppConnections } from '../../../../../agent/engine/streams/app-connections.ts';
 import { HttpTarget } from '../../../../../agent/engine/streams/http-target.ts';
 import {
   decodeAnswerHead,
-  encodeRequestHead,
   HeadReader,
+  isRequestHead,
   MAX_HEAD_BYTES,
   type RequestHead,
 } from '../../../../../shared/streams/app-heads.ts';
@@ -22,21 +21,22 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-const bytesOf = (head: Partial<RequestHead>): Uint8Array => {
-  const bytes = encodeRequestHead({ method: 'GET', path: '/head', headers: [['host', 'app']], ...head });
-  if (!bytes) throw new Error('the head is not valid');
-  return bytes;
-};
-/** What the application gets, and then no more. */
-async function requested(port: number, head: Partial<RequestHead> = {}): Promise<HttpTarget> {
-  const target = await begun(port, head);
-  target.end();
-  return target;
-}
+const connections = new AppConnections();
+const headOf = (head: Partial<RequestHead>): RequestHead => ({
+  ...{ method: 'GET', path: '/head', headers: [['host', 'app']] },
+  ...head,
+});
 /** What the application gets first. */
-async function begun(port: number, head: Partial<RequestHead> = {}, host = '127.0.0.1'): Promise<HttpTarget> {
-  const target = new HttpTarget(host, port);
-  await target.write(bytesOf(head));
+const begun = (port: number, head: Partial<RequestHead> = {}, place: object = {}): HttpTarget =>
+  new HttpTarget(
+    connections,
+    { container: 'one', client: 1, host: '127.0.0.1', port, ...place },
+    headOf(head),
+  );
+/** What the application gets, and then no more. */
+function requested(...args: Parameters<typeof begun>): HttpTarget {
+  const target = begun(...args);
+  target.end();
   return target;
 }
 /** The head of the answer, and the text after it. */
@@ -53,58 +53,88 @@ async function answerOf(target: HttpTarget) {
   return { head, text };
 }
 
-test('P275: a request comes in pieces of any size, and its answer is a head and a body', async () => {
-  const target = new HttpTarget('127.0.0.1', app.port);
-  const head = bytesOf({ method: 'POST', path: '/echo', chunked: true });
-  for (const byte of head) await target.write(Uint8Array.of(byte));
-  await target.write(Buffer.from('body'));
+test('P275: a request has a head and a body, and so has its answer', async () => {
+  const target = begun(app.port, { method: 'POST', path: '/echo', chunked: true });
+  await target.write(Buffer.from('bo'));
+  await target.write(Buffer.from('dy'));
   target.end();
   expect(await answerOf(target)).toMatchObject({ head: { status: 200 }, text: 'body' });
 });
-test('P275: a head that is too long, not JSON, or not a request is refused', async () => {
-  const long = new Uint8Array(8);
-  new DataView(long.buffer).setUint32(0, MAX_HEAD_BYTES + 1);
-  for (const bytes of [long, Uint8Array.of(0, 0, 0, 2, 0x7b, 0x7b), Uint8Array.of(0, 0, 0, 2, 0x7b, 0x7d)]) {
-    const target = new HttpTarget('127.0.0.1', app.port);
-    await target.write(bytes);
-    expect((await answerOf(target)).head).toMatchObject({ problem: expect.any(String) });
-  }
+test('P275: a head that is too long, or not of a request, is none', () => {
   for (const bad of [
     { method: 'CONNECT' },
     { path: 'x' },
     { path: '/ HTTP/1.1' },
     { headers: [['a', 'b\r\nc: d']] },
+    { headers: [['a', 'b'.repeat(MAX_HEAD_BYTES)]] },
   ])
-    expect(() => bytesOf(bad as never)).toThrow('not valid');
-  expect(app.requests).toEqual([]);
+    expect([bad, isRequestHead(headOf(bad as never))]).toEqual([bad, false]);
+  expect(isRequestHead(headOf({}))).toBe(true);
+});
+test('P276: requests of one client share a connection, and no others do, nor requests that may not be sent twice', async () => {
+  const socketsOf = async (...targets: (() => HttpTarget)[]) => {
+    for (const target of targets) {
+      const asked = target();
+      await answerOf(asked);
+      asked.destroy();
+    }
+    return app.requests.splice(0).map(({ socket }) => socket);
+  };
+  const one = () => requested(app.port);
+  const [first, second] = await socketsOf(one, one);
+  expect(second === first).toBe(true);
+  const others = await socketsOf(
+    () => requested(app.port, {}, { client: 2 }),
+    () => requested(app.port, {}, { container: 'two' }),
+    () => requested(app.port, { method: 'POST', path: '/count', headers: [['content-length', '0']] }),
+    () => requested(app.port, { method: 'DELETE' }),
+  );
+  expect(new Set([first, ...others]).size).toBe(5);
+  expect((await socketsOf(one))[0] === first).toBe(true);
+});
+test('P276: a connection that the application closes just when it is used again costs no request', async () => {
+  let connected = 0;
+  const port = await serving(
+    createServer((socket) => {
+      connected += 1;
+      socket.on('error', () => {});
+      let isUsed = false;
+      socket.on('data', () => {
+        if (isUsed) socket.resetAndDestroy();
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+        isUsed = true;
+      });
+    }),
+  );
+  for (let n = 0; n < 3; n++) {
+    const target = requested(port);
+    expect(await answerOf(target)).toMatchObject({ head: { status: 200 }, text: 'ok' });
+    target.destroy();
+  }
+  expect(connected).toBe(3);
+});
+test('P275: a short answer is one piece, after which nothing follows', async () => {
+  const pieces = [];
+  for await (const piece of requested(app.port).output) pieces.push(piece);
+  expect(pieces).toMatchObject([{ isLast: true }]);
 });
 test('P300: an application that gives informational answers without end gets no further', async () => {
   for (const [count, head] of [
     [100, { status: 200 }],
     [101, { problem: expect.stringMatching(/^port \d+: the application gives no answer but informational/) }],
   ] as const) {
-    const target = await requested(app.port, { path: `/processing?n=${count}` });
+    const target = requested(app.port, { path: `/processing?n=${count}` });
     expect((await answerOf(target)).head).toMatchObject(head);
   }
-});
-test('P275: a request that ends before its head, or that was given up, never reaches the application', async () => {
-  const target = new HttpTarget('127.0.0.1', app.port);
-  target.end();
-  expect((await answerOf(target)).head).toEqual({ problem: 'the request has no head' });
-  const other = new HttpTarget('127.0.0.1', app.port);
-  other.destroy();
-  await other.write(bytesOf({}));
-  expect((await answerOf(other)).head).toEqual({ problem: 'the request was given up' });
-  expect(app.requests).toEqual([]);
 });
 test('P276: headers of one connection end here, redirects are not followed, and nothing is decompressed', async () => {
   const hop = { connection: 'x-hop', 'x-hop': '1', te: 'trailers', 'transfer-encoding': 'chunked' };
   const headers = Object.entries({ host: 'app', ...hop });
-  const { head } = await answerOf(await requested(app.port, { path: '/status?n=302', headers }));
+  const { head } = await answerOf(requested(app.port, { path: '/status?n=302', headers }));
   expect(head).toMatchObject({ status: 302 });
   expect(JSON.stringify(head)).toMatch(/location.*content-encoding/);
   expect(JSON.stringify(head)).not.toMatch(/x-hop|"connection|keep-alive|proxy/);
-  expect(app.requests[0]?.headers).toEqual({ host: 'app', connection: 'close' });
+  expect(app.requests[0]?.headers).toEqual({ host: 'app', connection: 'keep-alive' });
 });
 test('P276: what keeps an application from answering is named', async () => {
   const closed = await startAppServer();
@@ -113,34 +143,23 @@ test('P276: what keeps an application from answering is named', async () => {
     ['127.0.0.1', closed.port, 'nothing listens there'],
     ['', app.port, 'no address of its own'],
   ] as const) {
-    const { head } = await answerOf(await begun(port, {}, address));
+    const { head } = await answerOf(begun(port, {}, { host: address }));
     expect(head).toMatchObject({ problem: expect.stringContaining(problem) });
   }
-  const target = await begun(app.port, { path: '/holds' });
+  const target = begun(app.port, { path: '/holds' });
   (await eventually(() => app.held[0]))?.socket?.destroy();
   expect((await answerOf(target)).head).toMatchObject({
     problem: expect.stringContaining('without an answer'),
   });
 });
 test('P277: only a request for a WebSocket may become one', async () => {
-  const asked = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' };
-  const headers = Object.entries({ host: 'app', ...asked });
-  const target = await begun(app.port, { path: '/', headers, upgrade: true });
-  const answer = answerOf(target);
-  const socket = await eventually(() => app.sockets[0]);
-  const heard = once(socket as WebSocket, 'message');
-  // A masked text frame, with a mask of zeros.
-  await target.write(Uint8Array.of(0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69));
-  await heard;
-  socket?.close(1000);
-  target.end();
-  expect(await answer).toMatchObject({ head: { status: 101 }, text: expect.stringContaining('hi') });
+  const port = await answering('HTTP/1.1 101 X\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n');
+  const problem = expect.stringContaining('another protocol unasked');
+  expect((await answerOf(requested(port))).head).toMatchObject({ problem });
 });
 test('P278: an answer that breaks off is an error, and a request that is given up ends at the application', async () => {
-  await expect(answerOf(await requested(app.port, { path: '/broken' }))).rejects.toThrow(
-    'broke off its answer',
-  );
-  const other = await begun(app.port, { path: '/holds' });
+  await expect(answerOf(requested(app.port, { path: '/broken' }))).rejects.toThrow('broke off its answer');
+  const other = begun(app.port, { path: '/holds' });
   await eventually(() => app.held[0]);
   other.destroy();
   await eventually(() => app.aborted.includes('/holds'));
@@ -169,28 +188,17 @@ test('P327: lines of a head may end in a bare line feed, and the body stays as i
     `\nHTTP/1.1 103 Early Hints\nX-Hint: 1\n\nHTTP/1.1 200 OK\nX-A: 1\n${length}\n\n`,
   ])
     for (const pieces of [[head + body], [...(head + body)]]) {
-      const { head: answer, text } = await answerOf(await requested(await answering(...pieces)));
+      const { head: answer, text } = await answerOf(requested(await answering(...pieces)));
       const sent = (answer as { headers: string[][] }).headers;
       expect([sent.map(([name, value]) => [name?.toLowerCase(), value]), text]).toEqual([headers, body]);
     }
 });
 test('P327: a return that no line feed follows, and another character that no head has, are no end of a line', async () => {
   for (const head of ['HTTP/1.1 200 OK\nX-A: 1\rSet-Cookie: a=b\n\n', 'HTTP/1.1 200 OK\nX-A: \0\n\n']) {
-    const answer = await answerOf(await requested(await answering(head)));
+    const answer = await answerOf(requested(await answering(head)));
     const problem = expect.stringContaining('does not speak HTTP');
     expect(answer.head).toMatchObject({ problem });
   }
-});
-test('P327: an upgraded connection carries each byte as it is', async () => {
-  const frames = '\x81\x03a\nb\n\n';
-  const head = 'HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: websocket\n\n';
-  const target = await requested(await answering(head + frames, '\n'), { upgrade: true });
-  const reader = new HeadReader();
-  const got: Buffer[] = [];
-  for await (const { bytes } of target.output) got.push(Buffer.from(bytes));
-  const read = reader.push(Buffer.concat(got));
-  expect(decodeAnswerHead(read?.text ?? '')).toMatchObject({ status: 101 });
-  expect(Buffer.from(read?.rest ?? []).toString('latin1')).toBe(`${frames}\n`);
 });
 test('P327: a line ends as it did wherever it is cut', () => {
   const text = 'HTTP/1.1 100 Continue\r\n\nHTTP/1.1 200 OK\nA: b\r\n\r\nbody\n';
