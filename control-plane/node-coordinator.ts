@@ -81,6 +81,9 @@ export function nodeCoordinator(
   };
 }
 
+/** For the windows of all channels together: a stalled reader costs its window. */
+const WINDOW_BYTES = 128 * 2 ** 20;
+
 const coordinatorSettings = (config: NodeConfig) => ({
   idCode,
   deploymentName: config.BERTH_DEPLOYMENT_NAME,
@@ -91,5 +94,6 @@ const coordinatorSettings = (config: NodeConfig) => ({
   appPaths: config.BERTH_APPS_PATHS,
   containerExtras: containerExtrasOf(config),
   keepEndedDays: config.BERTH_LIMITS.endedDays,
+  windowBytes: WINDOW_BYTES,
   messageAllowance: { maxBytes: config.BERTH_LIMITS.hostMessageBytes },
 });

@@ -6,9 +6,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { unknownIn } from '../shared/settings/setting-names.ts';
+import { WindowMemory } from '../shared/streams/window.ts';
 import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
+import { WINDOW_BYTES_OF_OBJECT } from './coordinator/connections/open-channels.ts';
 import { placementsOf } from './coordinator/coordinator-api.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
@@ -113,11 +115,12 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const gatewayFor = ({ hostId }: { hostId: number }) =>
     gatewayStub(env, gatewayOf(hostId, config.BERTH_LIMITS.hostsPerGateway));
   const dial = dialling((gateway) => gatewayStub(env, gateway));
+  const memory = new WindowMemory(WINDOW_BYTES_OF_OBJECT);
   const streamDeps: StreamSessionDeps = {
     clock: objectClock,
     rules: assembly.scheduling.streams,
     ...placementsOf(coordinator),
-    channelsAt: async (at) => gatewayChannels(dial, at),
+    channelsAt: async (at) => gatewayChannels(dial, memory, at),
   };
   const access = scrapeAccessOf(config);
   const http = new HttpCounts();
@@ -136,7 +139,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     coordinator,
     openLog: serviceLogs({
       ...placementsOf(coordinator),
-      logsAt: gatewayLogs(dial),
+      logsAt: gatewayLogs(dial, memory),
     }),
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },

@@ -4,6 +4,7 @@ import type { Chunk } from '../../shared/protocol/codec.ts';
 import type { ChannelDown } from '../../shared/protocol/down.ts';
 import { Credit } from '../../shared/streams/credit.ts';
 import { MAX_CHANNELS, type OutputTarget } from '../../shared/streams/targets.ts';
+import { CONNECTION_WINDOW_BYTES, type WindowLink, WindowMemory } from '../../shared/streams/window.ts';
 import type { OpenTarget } from '../engine/streams/target.ts';
 import { messageOf } from '../logger.ts';
 import type { Channel, ChannelOptions } from './channel.ts';
@@ -23,6 +24,10 @@ const PAUSE_MS_PER_CHANNEL = 4;
 
 export class Channels {
   readonly #options: ChannelsOptions;
+  readonly #link: WindowLink = {
+    memory: new WindowMemory(CONNECTION_WINDOW_BYTES),
+    nowMs: () => performance.now(),
+  };
   readonly #open = new Map<number, { channel: Channel; credit: Credit; isOutput: boolean }>();
   /** What the control plane requires beside P156 (P178). */
   #collectMs = 0;
@@ -82,7 +87,7 @@ export class Channels {
     const key = { service, generation };
     const channel = isOutput
       ? this.#output(options, key, target)
-      : new TargetChannel({ ...options, open: () => this.#options.open(key, target) });
+      : new TargetChannel({ ...options, link: this.#link, open: () => this.#options.open(key, target) });
     this.#open.set(number, { channel, credit, isOutput });
     const isCurrent = () => this.#open.get(number)?.channel === channel;
     try {

@@ -3,14 +3,13 @@
  * target what it may not send.
  */
 import { encodeChunk } from '../../shared/protocol/codec.ts';
-import { CHUNK_BYTES, WINDOW_BYTES } from '../../shared/streams/targets.ts';
+import { CHUNK_BYTES } from '../../shared/streams/targets.ts';
+import { Window, type WindowLink } from '../../shared/streams/window.ts';
 import type { Piece, Target } from '../engine/streams/target.ts';
 import type { Channel, ChannelOptions } from './channel.ts';
 
-/** The control plane gets credit back in parts of this size. */
-const GRANT_BYTES = WINDOW_BYTES / 4;
-
 export interface TargetChannelOptions extends ChannelOptions {
+  link: WindowLink;
   open(): Promise<Target>;
 }
 
@@ -18,9 +17,8 @@ export class TargetChannel implements Channel {
   readonly #options: TargetChannelOptions;
   #target: Target | undefined;
   #isOver = false;
-  /** Bytes that the control plane may still send, and those that the target took since the last grant. */
-  #granted = 0;
-  #taken = 0;
+  /** For what the control plane sends. */
+  #window: Window | undefined;
   #writes: Promise<void> = Promise.resolve();
   #hasInputEnded: boolean;
   #over = () => {};
@@ -45,8 +43,8 @@ export class TargetChannel implements Channel {
     if (this.#isOver) return target.destroy();
     if (this.#hasInputEnded) target.end();
     else {
-      this.#granted = WINDOW_BYTES;
-      send({ type: 'channel.opened', channel, credit: WINDOW_BYTES });
+      this.#window = new Window(this.#options.link);
+      send({ type: 'channel.opened', channel, credit: this.#window.credit });
     }
     const exitCode = await this.#sendAll(target);
     // A command that has ended takes no more input.
@@ -57,8 +55,7 @@ export class TargetChannel implements Channel {
   }
 
   receive(bytes: Uint8Array): boolean {
-    if (bytes.length === 0 || bytes.length > this.#granted || this.#hasInputEnded) return false;
-    this.#granted -= bytes.length;
+    if (bytes.length === 0 || this.#hasInputEnded || !this.#window?.receive(bytes.length)) return false;
     this.#writes = this.#writes.then(async () => {
       await this.#target?.write(bytes);
       this.#took(bytes.length);
@@ -75,6 +72,7 @@ export class TargetChannel implements Channel {
   destroy(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#window?.close();
     this.#target?.destroy();
     this.#over();
   }
@@ -108,12 +106,9 @@ export class TargetChannel implements Channel {
     }
   }
 
-  #took(bytes: number): void {
-    this.#taken += bytes;
-    if (this.#taken < GRANT_BYTES || this.#isOver) return;
-    this.#granted += this.#taken;
-    this.#options.send({ type: 'channel.credit', channel: this.#options.channel, bytes: this.#taken });
-    this.#taken = 0;
+  #took(taken: number): void {
+    const bytes = this.#isOver ? 0 : (this.#window?.take(taken) ?? 0);
+    if (bytes > 0) this.#options.send({ type: 'channel.credit', channel: this.#options.channel, bytes });
   }
 }
 

@@ -2,8 +2,9 @@
 import * as z from 'zod';
 import { requestHeadSchema } from './app-heads.ts';
 
-/** The most bytes in transit in one direction of a channel (P251). */
-export const WINDOW_BYTES = 256 * 1024;
+/** The most bytes in transit in one direction of a channel at first, and later (P251, window.ts). */
+export const WINDOW_BYTES = 64 * 1024;
+export const MAX_WINDOW_BYTES = 4 * 2 ** 20;
 /** Largest payload of a chunk, in bytes. */
 export const CHUNK_BYTES = 64 * 1024;
 /** Channels to output on one connection, and as many to everything else. The agent resets further ones. */
@@ -16,7 +17,7 @@ export const MAX_EXEC_LENGTH = 128 * 1024;
 export const MAX_CHANNEL_NUMBER = 2 ** 31 - 1;
 /** In messages between control plane and agents. */
 export const channelNumber = z.int().min(0).max(MAX_CHANNEL_NUMBER);
-export const channelBytes = z.int().positive().max(WINDOW_BYTES);
+export const channelBytes = z.int().positive().max(MAX_WINDOW_BYTES);
 
 /** Most last lines of a log that can be requested (P193). */
 export const MAX_TAIL_LINES = 10_000;

@@ -5,7 +5,8 @@
 
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
-import { CHUNK_BYTES, type StreamTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { CHUNK_BYTES, MAX_WINDOW_BYTES, type StreamTarget } from '../../../shared/streams/targets.ts';
+import { Window } from '../../../shared/streams/window.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
@@ -29,16 +30,11 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Credit goes back in parts of this size. */
-const GRANT_BYTES = WINDOW_BYTES / 4;
-
 export class AgentPipe implements ChannelSink {
   readonly #options: AgentPipeOptions;
   #agent: { channels: ChannelPort; channel: number } | undefined;
   readonly #chunks: Uint8Array[] = [];
-  /** Bytes that the agent may still send, and those that were read since the last grant. */
-  #agentMay = WINDOW_BYTES;
-  #read = 0;
+  #window: Window | undefined;
   #mayWrite = 0;
   #isOpened = false;
   #hasAgentEnded = false;
@@ -58,7 +54,8 @@ export class AgentPipe implements ChannelSink {
     this.#isOpened = this.#hasEnded = ended === true;
     // Before the channel, whose connection may be found closed.
     this.#watch.begin();
-    const channel = channels.open(key, target, WINDOW_BYTES, this, ended);
+    this.#window = new Window(channels.link);
+    const channel = channels.open(key, target, this.#window.credit, this, ended);
     this.#agent = { channels, channel };
   }
 
@@ -114,8 +111,7 @@ export class AgentPipe implements ChannelSink {
   }
 
   chunk(bytes: Uint8Array): boolean {
-    if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
-    this.#agentMay -= bytes.length;
+    if (!this.#isOpened || this.#hasAgentEnded || !this.#window?.receive(bytes.length)) return false;
     this.#watch.carried();
     this.#chunks.push(bytes);
     this.#wake();
@@ -130,7 +126,7 @@ export class AgentPipe implements ChannelSink {
         this.#mayWrite = message.credit;
         break;
       case 'channel.credit':
-        if (!this.#isOpened || this.#mayWrite + message.bytes > WINDOW_BYTES) return false;
+        if (!this.#isOpened || this.#mayWrite + message.bytes > MAX_WINDOW_BYTES) return false;
         this.#mayWrite += message.bytes;
         break;
       case 'channel.end':
@@ -149,13 +145,11 @@ export class AgentPipe implements ChannelSink {
     this.#break(new BrokenPipe('The host has lost its connection.'), true);
   }
 
-  #grant(bytes: number): void {
-    this.#read += bytes;
-    if (this.#read < GRANT_BYTES || this.#hasAgentEnded || !this.#agent) return;
+  #grant(read: number): void {
+    if (this.#hasAgentEnded || this.#isOver || !this.#agent) return;
+    const bytes = this.#window?.take(read) ?? 0;
     const { channels, channel } = this.#agent;
-    channels.send({ type: 'channel.credit', channel, bytes: this.#read });
-    this.#agentMay += this.#read;
-    this.#read = 0;
+    if (bytes > 0) channels.send({ type: 'channel.credit', channel, bytes });
   }
 
   /** Throws if nothing can change any more. */
@@ -181,7 +175,8 @@ export class AgentPipe implements ChannelSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
-    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#agentMay);
+    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#window?.credit);
+    this.#window?.close();
     this.#wake();
     this.#options.over();
   }

@@ -15,7 +15,7 @@ import {
 import type { ChannelUp, Up } from '../../../shared/protocol/up.ts';
 import { RETURN_MS } from '../../guard/allowance.ts';
 import type { AgentSocket } from '../ports.ts';
-import { OpenChannels } from './open-channels.ts';
+import { OpenChannels, type SharedWindows } from './open-channels.ts';
 import { noTraffic, type Traffic } from './traffic.ts';
 
 /** A message for the session of the host: everything but what concerns channels. */
@@ -63,13 +63,15 @@ export class AgentConnection {
   #closed = false;
 
   /**
-   * `firstChannel`: see OpenChannels. `traffic` counts that of all connections; by default that of this one.
+   * `firstChannel`: see OpenChannels. `traffic` counts that of all connections, and `windows` is for them; by
+   * default this one has its own.
    */
   constructor(
     socket: AgentSocket,
     events: ConnectionEvents,
     firstChannel: number,
     traffic: Traffic = noTraffic(),
+    windows?: SharedWindows,
   ) {
     this.#socket = socket;
     this.#events = events;
@@ -80,6 +82,7 @@ export class AgentConnection {
         isBehind: () => (socket.unsentBytes?.() ?? 0) > MAX_UNSENT_BYTES,
         refused: (what) => this.#refuse(what),
         traffic,
+        ...(windows && { windows }),
       },
       firstChannel,
     );

@@ -3,9 +3,11 @@
  * coordinator that holds the sockets itself and in a gateway.
  */
 
+import { WindowMemory } from '../../../shared/streams/window.ts';
 import { type AllowanceOptions, MessageAllowances } from '../../guard/message-allowance.ts';
 import type { AgentSocket, Clock, Logger } from '../ports.ts';
 import { AgentConnection, type SessionMessage } from './agent-connection.ts';
+import { type SharedWindows, WINDOW_BYTES_OF_OBJECT } from './open-channels.ts';
 import { noTraffic, type Traffic } from './traffic.ts';
 
 /** Where the messages of a connection go. */
@@ -22,6 +24,8 @@ export interface ConnectionDeps {
   messageAllowance?: AllowanceOptions;
   /** Counts that of all connections. */
   traffic?: Traffic;
+  /** For the windows of all channels. */
+  windowBytes?: number;
 }
 
 /** The log line about an agent whose message was not accepted. */
@@ -34,16 +38,24 @@ export class AgentConnections {
   readonly #nameOf: (hostId: number) => string | number;
   readonly #allowances: MessageAllowances;
   readonly #traffic: Traffic;
+  readonly #windows: SharedWindows;
 
   /** `nameOf` returns the name of a host for log lines, or its id. */
   constructor(
-    { clock, log, messageAllowance = {}, traffic = noTraffic() }: ConnectionDeps,
+    {
+      clock,
+      log,
+      messageAllowance = {},
+      traffic = noTraffic(),
+      windowBytes = WINDOW_BYTES_OF_OBJECT,
+    }: ConnectionDeps,
     nameOf: (hostId: number) => string | number,
   ) {
     this.#clock = clock;
     this.#log = log;
     this.#nameOf = nameOf;
     this.#traffic = traffic;
+    this.#windows = { memory: new WindowMemory(windowBytes), nowMs: () => clock.monotonicMs() };
     this.#allowances = new MessageAllowances(messageAllowance, clock, (hostId, limitBytes) =>
       log('agent.too-many-messages', { host: nameOf(hostId), limitBytes }),
     );
@@ -68,6 +80,7 @@ export class AgentConnections {
       },
       this.#clock.nowMs() % 2 ** 31,
       this.#traffic,
+      this.#windows,
     );
     const session = attach(connection);
     return connection;

@@ -14,6 +14,7 @@ import {
   MAX_CHANNELS,
   WINDOW_BYTES,
 } from '../../../shared/streams/targets.ts';
+import { CONNECTION_WINDOW_BYTES, type WindowLink, WindowMemory } from '../../../shared/streams/window.ts';
 import { collectMs } from '../../core/streams/log-collection.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -42,6 +43,8 @@ export interface ChannelPort {
   /** Open channels to output, and all others. */
   readonly outputs: number;
   readonly streams: number;
+  /** For the windows of its channels. */
+  readonly link: WindowLink;
 }
 
 /** What channels need of the agent's connection. */
@@ -53,13 +56,21 @@ export interface ConnectionPort {
   /** Called for bytes or messages that were not requested. */
   refused(what: string): void;
   traffic: Traffic;
+  /** What the windows of all connections share. */
+  windows?: SharedWindows;
 }
+
+export type SharedWindows = Pick<WindowLink, 'memory' | 'nowMs'>;
+
+/** For the windows of an object or a Worker, which has 128 MB of memory in all. */
+export const WINDOW_BYTES_OF_OBJECT = 32 * 2 ** 20;
 
 const NUMBERS = MAX_CHANNEL_NUMBER + 1;
 /** A reader who leaves has caused so many: that the channel is open, and its end. */
 const LATE_MESSAGES = 2;
 
 export class OpenChannels implements ChannelPort {
+  readonly link: WindowLink;
   readonly #port: ConnectionPort;
   readonly #sinks = new Map<number, { sink: ChannelSink; isOutput: boolean }>();
   readonly #first: number;
@@ -79,6 +90,8 @@ export class OpenChannels implements ChannelPort {
   constructor(port: ConnectionPort, first = 0) {
     this.#port = port;
     this.#first = first;
+    const { memory, nowMs = () => 0 } = port.windows ?? {};
+    this.link = { memory: new WindowMemory(CONNECTION_WINDOW_BYTES, memory), nowMs };
   }
 
   get outputs(): number {
@@ -134,7 +147,7 @@ export class OpenChannels implements ChannelPort {
     if (isKnown) return;
     // No more can be under way than an agent may serve at once, however often readers come and go.
     this.#lateMessages = Math.min(2 * MAX_CHANNELS * LATE_MESSAGES, this.#lateMessages + LATE_MESSAGES);
-    this.#lateBytes = Math.min(2 * MAX_CHANNELS * WINDOW_BYTES, this.#lateBytes + creditBytes);
+    this.#lateBytes = Math.min(2 * CONNECTION_WINDOW_BYTES, this.#lateBytes + creditBytes);
     this.#port.sendText({ type: 'channel.reset', channel });
   }
 

@@ -5,6 +5,7 @@
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import type { ChannelTarget } from '../../../shared/streams/targets.ts';
+import type { WindowLink, WindowMemory } from '../../../shared/streams/window.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { Clock } from '../ports.ts';
@@ -40,7 +41,8 @@ interface Dialled {
 export interface GatewayChannelsOptions {
   at: GatewayAddress;
   dial: DialGateway;
-  clock: Pick<Clock, 'after'>;
+  clock: Pick<Clock, 'after' | 'monotonicMs'>;
+  memory: WindowMemory;
   /** Why a channel is not opened at a host that serves its maximum. */
   full: string;
   /** Called when the gateway may be tried again. */
@@ -56,6 +58,7 @@ export class GatewayChannels implements ChannelPort {
   isFull = false;
   /** Resolves once the first channel is open, or is not. */
   answered: Promise<void> = Promise.resolve();
+  readonly link: WindowLink;
   readonly isBehind = false;
   readonly outputs = 0;
   readonly streams = 0;
@@ -66,9 +69,10 @@ export class GatewayChannels implements ChannelPort {
   constructor(options: GatewayChannelsOptions) {
     this.#options = options;
     this.at = options.at;
+    this.link = { memory: options.memory, nowMs: () => options.clock.monotonicMs() };
   }
 
-  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink): number {
+  open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink, ended?: true): number {
     const { dial, clock } = this.#options;
     const channel = ++this.#opened;
     const dialled: Dialled = { sink, socket: undefined, waiting: [] };
@@ -78,8 +82,8 @@ export class GatewayChannels implements ChannelPort {
       message: (data) => this.#receive(channel, data),
       closed: () => this.#lost(channel),
     };
-    const answer = dial(gateway, { at: { connection, sent }, key, target, credit }, events).then((socket) =>
-      this.#dialled(channel, socket),
+    const answer = dial(gateway, { at: { connection, sent }, key, target, credit, ended }, events).then(
+      (socket) => this.#dialled(channel, socket),
     );
     this.answered = inTime(answer, clock).catch(() => this.#lost(channel));
     return channel;

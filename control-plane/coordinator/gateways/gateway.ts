@@ -4,7 +4,6 @@
  * and the coordinator disagree about ends the connection of that host, whose agent says hello anew (P172).
  */
 import { MAX_CHANNELS } from '../../../shared/streams/targets.ts';
-import { gatewayWindows, Windows } from '../../core/streams/windows.ts';
 import {
   type AgentConnection,
   closeArguments,
@@ -77,8 +76,6 @@ export class Gateway {
   readonly #sender: BatchSender<SessionMessage>;
   /** By id of the connection. */
   readonly #held = new Map<string, Held>();
-  /** For channels that are passed on. */
-  readonly #windows = new Windows(gatewayWindows);
   /** Its bytes are those that the coordinator has not been told of. Those of a call that fails are lost. */
   readonly #traffic = noTraffic();
   /** Names of hosts, as their last hello gives them. */
@@ -198,8 +195,7 @@ export class Gateway {
     const channels = await this.channelsOf(request.at);
     if (!channels) return undefined;
     if (request.target.kind === 'output' && channels.outputs >= MAX_CHANNELS) return 'full';
-    const window = this.#windows.take();
-    return new PassedChannel(channels, request, open(), () => this.#windows.giveBack(window), window);
+    return new PassedChannel(channels, request, open());
   }
 
   /** Resolves once that many messages of the coordinator have arrived, or the connection is over. */

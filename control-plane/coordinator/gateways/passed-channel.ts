@@ -16,6 +16,7 @@ export interface ChannelRequest {
   key: ServiceKey;
   target: ChannelTarget;
   credit: number;
+  ended?: true | undefined;
 }
 
 /** One end of a socket between two objects. */
@@ -30,41 +31,36 @@ export class PassedChannel implements ChannelSink {
   readonly #channel: number;
   readonly #key: ServiceKey;
   readonly #isOutput: boolean;
-  readonly #window: number;
-  readonly #over: () => void;
   #isOver = false;
   #isOpened = false;
-  /** Bytes that the agent may still send, and those that it has not granted again since it got them. */
+  /** The memory that the channel has of its connection's: whatever there is, room for the longest line. */
+  #memory = WINDOW_BYTES;
+  /** How much of it the reader has asked for. */
+  #window: number;
+  /** Bytes that the agent may still send, and those that the reader got and has not granted anew. */
   #credit: number;
+  #passed = 0;
+  /** Bytes that the agent got and has not granted anew. */
   #written = 0;
   #hasInputEnded = false;
   #hasOutputEnded = false;
 
-  /**
-   * `over`: called once, when the channel is over. `window`: the most that the agent may send at once,
-   * whatever the reader grants.
-   */
-  constructor(
-    channels: ChannelPort,
-    { key, target, credit }: ChannelRequest,
-    socket: ObjectSocket,
-    over: () => void,
-    window = WINDOW_BYTES,
-  ) {
-    this.#over = over;
+  constructor(channels: ChannelPort, { key, target, credit, ended }: ChannelRequest, socket: ObjectSocket) {
     this.#channels = channels;
     this.#socket = socket;
     this.#key = key;
     this.#isOutput = target.kind === 'output';
-    this.#window = window;
-    this.#credit = Math.min(window, credit);
-    this.#channel = channels.open(key, target, this.#credit, this);
+    channels.link.memory.use(this.#memory);
+    this.#window = Math.min(this.#memory, credit);
+    this.#credit = this.#window;
+    this.#channel = channels.open(key, target, this.#credit, this, ended);
   }
 
   chunk(bytes: Uint8Array): boolean {
     if (bytes.length > this.#credit || this.#hasOutputEnded) return false;
     if (this.#isOutput && !isFrameOf(this.#key, bytes)) return false;
     this.#credit -= bytes.length;
+    this.#passed += bytes.length;
     this.#socket.send(bytes);
     return true;
   }
@@ -99,10 +95,19 @@ export class PassedChannel implements ChannelSink {
     this.#end(false);
   }
 
-  /** What is beyond the window stays in the hands of the reader, who takes it for credit that is unused. */
+  /**
+   * What is more than the reader has got makes its window larger, as far as there is memory. The rest is in
+   * the hands of the reader, who takes it for credit that is unused.
+   */
   #grant(granted: number): void {
-    const bytes = Math.min(granted, this.#window - this.#credit);
-    if (bytes <= 0) return;
+    const again = Math.min(granted, this.#passed);
+    this.#passed -= again;
+    const wanted = this.#window + granted - again;
+    this.#memory += this.#channels.link.memory.take(wanted - this.#memory);
+    const more = Math.min(wanted, this.#memory) - this.#window;
+    this.#window += more;
+    const bytes = again + more;
+    if (bytes === 0) return;
     this.#credit += bytes;
     this.#channels.send({ type: 'channel.credit', channel: this.#channel, bytes });
   }
@@ -127,7 +132,7 @@ export class PassedChannel implements ChannelSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#channels.close(this.#channel, isKnown, this.#credit);
-    this.#over();
+    this.#channels.link.memory.use(-this.#memory);
   }
 
   #isLast(message: ChannelUp): boolean {

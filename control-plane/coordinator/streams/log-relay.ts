@@ -13,14 +13,19 @@ import {
   type LogNote,
   type LogPosition,
 } from '../../../shared/streams/log-frames.ts';
-import { type LogFormat, type LogPart, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
-import { smallestGrant } from '../../core/streams/windows.ts';
+import {
+  type LogFormat,
+  type LogPart,
+  MAX_WINDOW_BYTES,
+  WINDOW_BYTES,
+} from '../../../shared/streams/targets.ts';
+import { leastGrant, Window } from '../../../shared/streams/window.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 
 const LINE_FEED = 10;
 
 /** What the relay uses of the channels of a host. */
-export type LogChannels = Pick<ChannelPort, 'open' | 'send' | 'close'>;
+export type LogChannels = Pick<ChannelPort, 'open' | 'send' | 'close' | 'link'>;
 
 /** Where the output of the service is. */
 export interface LogSource {
@@ -45,8 +50,6 @@ export interface LogRelayOptions {
   done(): void;
   /** The stream consists of frames and begins there. */
   from?: LogPosition | undefined;
-  /** The stream holds at most so many bytes that were not read. */
-  window?: number;
   /** A part that is not followed ends where `source` is final; the last lines are those of the last start. */
   part?: LogPart;
 }
@@ -59,10 +62,11 @@ export class LogRelay implements ChannelSink {
   readonly #done: () => void;
   /** Whether the subscriber gets frames (shared/streams/log-frames.ts), and can resume on another stream. */
   readonly #framed: boolean;
-  readonly #window: number;
   readonly #part: LogPart;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #channels: LogChannels | undefined;
+  /** That of the present channel. */
+  #window: Window | undefined;
   #number = 0;
   /** Whether the agent has opened it. */
   #isOpened = false;
@@ -75,11 +79,8 @@ export class LogRelay implements ChannelSink {
   #isAway = false;
   #generation = 1;
   #offset = 0;
-  /** Bytes granted to the agent and not yet received. */
-  #outstanding = 0;
 
-  constructor({ service, format, source, done, from, window = WINDOW_BYTES, part = {} }: LogRelayOptions) {
-    this.#window = window;
+  constructor({ service, format, source, done, from, part = {} }: LogRelayOptions) {
     this.#part = part;
     this.#service = service;
     this.#format = format;
@@ -92,10 +93,11 @@ export class LogRelay implements ChannelSink {
         start: (controller) => {
           this.#controller = controller;
         },
-        pull: () => (this.#channels ? this.#grant(this.#channels) : this.update()),
+        pull: () => (this.#channels ? this.#grant() : this.update()),
         cancel: () => this.#unsubscribe(),
       },
-      { highWaterMark: window, size: ({ byteLength }) => byteLength },
+      // The window decides what comes.
+      { highWaterMark: MAX_WINDOW_BYTES, size: ({ byteLength }) => byteLength },
     );
   }
 
@@ -119,10 +121,8 @@ export class LogRelay implements ChannelSink {
       if (!this.#controller || this.#channels) return;
     }
     if (this.#generation <= generation) {
-      // Without free buffer space it waits for the subscriber to read; otherwise each reconnect would cost
-      // memory (STREAM-6).
-      if (channels && this.#freeBytes() > 0) this.#open(channels);
-      else if (!channels && away !== undefined && this.#freeBytes() > 0) this.#reportAway(away);
+      if (channels) this.#open(channels);
+      else if (away !== undefined && this.#hasRoom) this.#reportAway(away);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
@@ -132,7 +132,7 @@ export class LogRelay implements ChannelSink {
 
   /** Shows that the stream is alive. On workerd, only output reveals that its reader has left. */
   heartbeat(): void {
-    if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
+    if (this.#framed && this.#hasRoom) this.#controller?.enqueue(heartbeat());
   }
 
   /** Ends the stream after a line, which says why more is missing. */
@@ -153,11 +153,10 @@ export class LogRelay implements ChannelSink {
 
   chunk(bytes: Uint8Array): boolean {
     if (!this.#controller) return true;
-    if (bytes.byteLength > this.#outstanding || !isFrameOf(this.#key, bytes)) return false;
+    if (!this.#window?.receive(bytes.byteLength) || !isFrameOf(this.#key, bytes)) return false;
     const { payload, position } = decodeFrame(bytes);
     this.#hasBegun = true;
     this.#offset = position.offset;
-    this.#outstanding -= bytes.byteLength;
     if (payload.byteLength === 0) return true;
     // Each line begins with its time, also the first one of a start.
     if (this.#isLineCut) this.#controller.enqueue(new Uint8Array([LINE_FEED]));
@@ -205,7 +204,7 @@ export class LogRelay implements ChannelSink {
   }
 
   detached(): void {
-    this.#channels = undefined;
+    this.#leave(true);
     this.update();
   }
 
@@ -221,14 +220,20 @@ export class LogRelay implements ChannelSink {
   }
 
   #open(channels: LogChannels): void {
+    const window = new Window(channels.link, this.#unread);
+    // It waits for the subscriber to read; otherwise each reconnect would cost memory (STREAM-6).
+    if (window.credit < leastGrant(window.bytes)) {
+      window.close();
+      return;
+    }
+    this.#window = window;
     this.#channels = channels;
     this.#isAway = false;
     this.#isOpened = false;
-    this.#outstanding = this.#freeBytes();
     const { tail, ...rest } = this.#part;
     const part = this.#isTail ? { ...rest, tail } : rest;
     const target = { kind: 'output', offset: this.#offset, format: this.#format, ...part } as const;
-    this.#number = channels.open(this.#key, target, this.#outstanding, this);
+    this.#number = channels.open(this.#key, target, window.credit, this);
   }
 
   /** The start that is read. */
@@ -241,16 +246,20 @@ export class LogRelay implements ChannelSink {
     return this.#part.tail !== undefined && !this.#hasBegun;
   }
 
-  /** Free buffer space, including credit that is already granted. */
-  #freeBytes(): number {
-    return this.#controller?.desiredSize ?? 0;
+  /** Bytes that the subscriber has not read. */
+  get #unread(): number {
+    return MAX_WINDOW_BYTES - (this.#controller?.desiredSize ?? 0);
   }
 
-  #grant(channels: LogChannels): void {
-    const bytes = this.#freeBytes() - this.#outstanding;
-    if (bytes < smallestGrant(this.#window)) return;
-    this.#outstanding += bytes;
-    channels.send({ type: 'channel.credit', channel: this.#number, bytes });
+  /** Whether there is room for what no agent has sent. */
+  get #hasRoom(): boolean {
+    return this.#unread < WINDOW_BYTES;
+  }
+
+  #grant(): void {
+    const read = Math.max(0, (this.#window?.held ?? 0) - this.#unread);
+    const bytes = this.#window?.take(read) ?? 0;
+    if (bytes > 0) this.#channels?.send({ type: 'channel.credit', channel: this.#number, bytes });
   }
 
   #note(note: LogNote): void {
@@ -268,14 +277,16 @@ export class LogRelay implements ChannelSink {
 
   /** `isKnown`: the agent has ended the channel. */
   #leave(isKnown: boolean): void {
-    this.#channels?.close(this.#number, isKnown, this.#outstanding);
+    this.#channels?.close(this.#number, isKnown, this.#window?.credit);
     this.#channels = undefined;
+    this.#window?.close();
+    this.#window = undefined;
   }
 
   #finish(): void {
     if (!this.#controller) return;
     this.#controller = undefined;
-    this.#channels = undefined;
+    this.#leave(false);
     this.#done();
   }
 }

@@ -7,7 +7,6 @@ import type { LogPosition } from '../../../shared/streams/log-frames.ts';
 import { type LogFormat, type LogPart, MAX_CHANNELS } from '../../../shared/streams/targets.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
-import { Windows } from '../../core/streams/windows.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { ChannelPort } from '../connections/open-channels.ts';
 import { type LogChannels, LogRelay } from './log-relay.ts';
@@ -44,9 +43,8 @@ export interface ServiceLogsDeps extends PlacementSource {
   logsAt(at: ChannelAddress, free: () => void): HostLogs;
 }
 
-/** Open logs share the memory of `windows`. */
 export const serviceLogs =
-  (deps: ServiceLogsDeps, windows = new Windows()): OpenLog =>
+  (deps: ServiceLogsDeps): OpenLog =>
   async (subscriber, serviceId, format, from, part = {}) => {
     const { lastLine, ...reader } = subscriber;
     const id = crypto.randomUUID();
@@ -55,7 +53,6 @@ export const serviceLogs =
     let placed: Placed | undefined;
     let connection: string | undefined;
     let logs: HostLogs | undefined;
-    const window = windows.take();
     const source = () => {
       const { generation = 0, removed = false, final = false, at = null, away } = placed ?? {};
       const key = at ? connectionOf(at) : undefined;
@@ -65,12 +62,11 @@ export const serviceLogs =
       return { generation, removed, away, final, channels: logs?.channels };
     };
     const done = () => {
-      windows.giveBack(window);
       void placement.cancel().catch(() => {});
       // On workerd, the cancellation is not noticed where the placement is.
       void deps.left(id).catch(() => {});
     };
-    const relay = new LogRelay({ service: serviceId, format, source, done, from, window, part });
+    const relay = new LogRelay({ service: serviceId, format, source, done, from, part });
     const follow = async () => {
       for await (const line of placementLines(placement)) {
         if (!line) relay.heartbeat();

@@ -10,7 +10,8 @@ import {
   decodeClient,
   type ServerMessage,
 } from '../../../shared/streams/client-messages.ts';
-import { CHUNK_BYTES, type StreamTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { CHUNK_BYTES, MAX_WINDOW_BYTES, type StreamTarget } from '../../../shared/streams/targets.ts';
+import { Window } from '../../../shared/streams/window.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
@@ -30,9 +31,6 @@ export interface StreamRelayOptions {
   over(): void;
 }
 
-/** A mark follows so many bytes to the client, or a little more. */
-const MARK_BYTES = WINDOW_BYTES / 4;
-
 const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
 
 export class StreamRelay implements ChannelSink {
@@ -40,8 +38,8 @@ export class StreamRelay implements ChannelSink {
   #agent: { channels: ChannelPort; channel: number } | undefined;
   #isOver = false;
   #isOpened = false;
-  /** Bytes that the agent may still send, and the client. */
-  #agentMay = WINDOW_BYTES;
+  #window: Window | undefined;
+  /** Bytes that the client may still send. */
   #clientMay = 0;
   /** Bytes to the client since the last mark, and those before each mark that it has not returned. */
   #unmarked = 0;
@@ -59,7 +57,8 @@ export class StreamRelay implements ChannelSink {
   begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void {
     // Before the channel, whose connection may be found closed.
     this.#watch.begin();
-    const channel = channels.open(key, target, WINDOW_BYTES, this);
+    this.#window = new Window(channels.link);
+    const channel = channels.open(key, target, this.#window.credit, this);
     this.#agent = { channels, channel };
   }
 
@@ -84,12 +83,11 @@ export class StreamRelay implements ChannelSink {
   }
 
   chunk(bytes: Uint8Array): boolean {
-    if (!this.#isOpened || this.#hasAgentEnded || bytes.length > this.#agentMay) return false;
-    this.#agentMay -= bytes.length;
+    if (!this.#isOpened || this.#hasAgentEnded || !this.#window?.receive(bytes.length)) return false;
     this.#watch.carried();
     this.#options.client.send(bytes);
     this.#unmarked += bytes.length;
-    if (this.#unmarked >= MARK_BYTES) this.#mark();
+    if (this.#unmarked >= Math.min(CHUNK_BYTES, this.#window.bytes / 4)) this.#mark();
     return true;
   }
 
@@ -102,7 +100,7 @@ export class StreamRelay implements ChannelSink {
         this.#tell({ type: 'opened', credit: message.credit });
         return true;
       case 'channel.credit':
-        if (this.#clientMay + message.bytes > WINDOW_BYTES) return false;
+        if (this.#clientMay + message.bytes > MAX_WINDOW_BYTES) return false;
         this.#clientMay += message.bytes;
         this.#tell({ type: 'credit', bytes: message.bytes });
         return true;
@@ -182,12 +180,12 @@ export class StreamRelay implements ChannelSink {
   }
 
   #read(mark: string): void {
-    const bytes = this.#marks.get(mark);
-    if (bytes === undefined || !this.#agent) return;
+    const read = this.#marks.get(mark);
+    if (read === undefined || !this.#agent) return;
     this.#marks.delete(mark);
-    this.#agentMay += bytes;
+    const bytes = this.#window?.take(read) ?? 0;
     const { channels, channel } = this.#agent;
-    channels.send({ type: 'channel.credit', channel, bytes });
+    if (bytes > 0) channels.send({ type: 'channel.credit', channel, bytes });
   }
 
   #tell(message: ServerMessage): void {
@@ -198,7 +196,8 @@ export class StreamRelay implements ChannelSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
-    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#agentMay);
+    this.#agent?.channels.close(this.#agent.channel, isKnown, this.#window?.credit);
+    this.#window?.close();
     this.#options.over();
   }
 }

@@ -1,5 +1,7 @@
 /** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
+
 import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import { WINDOW_BYTES_OF_OBJECT } from '../../../control-plane/coordinator/connections/open-channels.ts';
 import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
 import type {
@@ -10,10 +12,10 @@ import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gatewa
 import { gatewayLogs } from '../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
-import { Windows } from '../../../control-plane/core/streams/windows.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
 import { encodeFrame } from '../../../shared/streams/log-frames.ts';
+import { WindowMemory } from '../../../shared/streams/window.ts';
 import { MemoryAgent } from '../agents/model-agent.ts';
 import { eventually } from '../tools/eventually.ts';
 import { CoordinatorRig, HOST_ID, seen } from './coordinator-rig.ts';
@@ -37,8 +39,8 @@ export class GatewayRig {
   readonly calls: { direction: 'up' | 'down'; again: () => unknown }[] = [];
   /** Log lines of gateway and links. */
   readonly logged: string[] = [];
-  /** Windows of the readers in the Worker's isolate. */
-  readonly windows = new Windows();
+  /** For the windows of the readers in the Worker's isolate. */
+  readonly memory = new WindowMemory(WINDOW_BYTES_OF_OBJECT);
   readonly #maxWaitingLength: number;
   /** Connections of whose end the coordinator does not know. */
   readonly stored = new Set<string>();
@@ -116,7 +118,7 @@ export class GatewayRig {
   /** The `openLog` of the coordinator's client in the Worker. */
   get openLog(): OpenLog {
     const { coordinator } = this.rig;
-    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(this.dial) }, this.windows);
+    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(this.dial, this.memory) });
   }
 
   /** Opens channels at the gateway as the Worker does. */

@@ -2,6 +2,7 @@
  * Channels of the real agent's side on their way to readers, directly and through a gateway: they never stand
  * still, and nothing of them is left behind, in whichever order they open, close and break.
  */
+
 import { mkdtemp, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,28 +18,23 @@ import {
   type SocketEvents,
 } from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import {
-  type ChannelRequest,
   type ObjectSocket,
   PassedChannel,
 } from '../../../control-plane/coordinator/gateways/passed-channel.ts';
 import { LogRelay } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import { StreamRelay } from '../../../control-plane/coordinator/streams/stream-relay.ts';
-import { logWindows } from '../../../control-plane/core/streams/windows.ts';
 import { decodeChunk } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { encodeFrame } from '../../../shared/streams/log-frames.ts';
-import {
-  CHUNK_BYTES,
-  type ChannelTarget,
-  type LogFormat,
-  WINDOW_BYTES,
-} from '../../../shared/streams/targets.ts';
+import { type ChannelTarget, type LogFormat, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { CONNECTION_WINDOW_BYTES, LEAST_WINDOW_BYTES, WindowMemory } from '../../../shared/streams/window.ts';
 import { MemorySocket } from '../../support/agents/model-agent.ts';
 import { record } from '../../support/fixtures/records.ts';
 import { socketPair } from '../../support/rigs/gateway-rig.ts';
 import { TestClock } from '../../support/rigs/test-clock.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
+const MEMORY_BYTES = 32 * 2 ** 20;
 const KEY = { service: 7, generation: 1 };
 const OUTPUT: ChannelTarget = { kind: 'output', offset: 0, format: 'raw' };
 const FILE: ChannelTarget = { kind: 'files-out', path: '/f', form: 'file' };
@@ -51,12 +47,10 @@ let traffic: Traffic;
 let clock: TestClock;
 let told: Down[];
 let refused: string[];
-/** Windows that are in use at the gateway. */
-let passing: number;
 let channels: OpenChannels;
 
 beforeEach(() => {
-  [traffic, clock, told, refused, passing] = [noTraffic(), new TestClock(), [], [], 0];
+  [traffic, clock, told, refused] = [noTraffic(), new TestClock(), [], []];
   channels = new OpenChannels({
     sendText: (message) => told.push(message),
     sendBytes: () => {},
@@ -65,27 +59,25 @@ beforeEach(() => {
   });
 });
 
-/** Opens channels through a gateway, whose windows are so large. */
+/** Bytes of the connection's memory that windows have. */
+const inUse = () => CONNECTION_WINDOW_BYTES - channels.link.memory.freeBytes;
+/** Opens channels through a gateway. */
 const through =
-  (to: OpenChannels, window = WINDOW_BYTES): DialGateway =>
+  (to: OpenChannels): DialGateway =>
   async (_, request, events) => {
     const { near, far } = socketPair(events);
-    const passed = pass(to, request, near, window);
+    const passed = new PassedChannel(to, request, near);
     far.begin({ message: (data) => passed.receive(data), closed: () => passed.closed() });
     return far;
   };
-function pass(to: OpenChannels, request: ChannelRequest, socket: ObjectSocket, window: number) {
-  passing += 1;
-  const over = () => {
-    passing -= 1;
-  };
-  return new PassedChannel(to, request, socket, over, window);
-}
 const atGateway = (dial: DialGateway, free?: () => void) =>
-  new GatewayChannels({ at: AT, dial, clock, full: 'The host has 256 logs open.', free });
-const logOf = (to: OpenChannels | GatewayChannels, window = WINDOW_BYTES, format: LogFormat = 'raw') =>
+  new GatewayChannels({
+    ...{ at: AT, dial, clock, full: 'The host has 256 logs open.', free },
+    memory: new WindowMemory(MEMORY_BYTES),
+  });
+const logOf = (to: OpenChannels | GatewayChannels, format: LogFormat = 'raw') =>
   new LogRelay({
-    ...{ service: KEY.service, format, window, done: () => {} },
+    ...{ service: KEY.service, format, done: () => {} },
     source: () => {
       const isResting = to instanceof GatewayChannels && to.isResting;
       return { generation: 1, channels: isResting ? undefined : to, removed: false, final: true };
@@ -128,37 +120,44 @@ const STORED = Buffer.concat(
 );
 
 test.for(
-  [logWindows.leastBytes, 30_001, 64 * 1024, 100_000, WINDOW_BYTES].flatMap((window) =>
-    ([undefined, CHUNK_BYTES, 100_000] as const).flatMap((gateway) =>
-      (['raw', 'timestamps'] as const).map((format) => [window, gateway, format] as const),
+  [LEAST_WINDOW_BYTES, 30_001, 50_000, WINDOW_BYTES].flatMap((window) =>
+    (['directly', 'through a gateway', 'through a full gateway'] as const).flatMap((way) =>
+      (['raw', 'timestamps'] as const).map((format) => [window, way, format] as const),
     ),
   ),
-)(
-  'P9, P174: no frame waits for ever: window %d, of the gateway %d, %s',
-  async ([window, gateway, format]) => {
-    const agent = await agentWith(STORED);
-    const relay = logOf(gateway ? atGateway(through(agent, gateway)) : agent, window, format);
-    relay.update();
-    let bytes = 0;
-    const reading = (async () => {
-      for await (const part of relay.stream) bytes += part.length;
-      return true;
-    })();
-    expect(await Promise.race([reading, eventually(() => false, 5_000).catch(() => bytes)])).toBe(true);
-    const decoded = LENGTHS.reduce((sum, length) => sum + length + 1, 0) * 3;
-    expect(bytes).toBe(decoded + (format === 'raw' ? 0 : 20 * 3 * LENGTHS.length));
-    await turns();
-    expect([refused, agent.outputs, traffic.open, passing]).toEqual([[], 0, 0, 0]);
-  },
-);
+)('P9, P174: no frame waits for ever: window %d, %s, %s', async ([window, way, format]) => {
+  const agent = await agentWith(STORED);
+  const free = agent.link.memory.freeBytes;
+  const channels = way === 'directly' ? agent : atGateway(through(agent));
+  // A window has a share of what is free.
+  const { memory } = channels.link;
+  memory.use(memory.freeBytes - 256 * window);
+  if (way === 'through a full gateway') agent.link.memory.use(free);
+  const before = [memory.freeBytes, agent.link.memory.freeBytes];
+  const relay = logOf(channels, format);
+  relay.update();
+  let bytes = 0;
+  const reading = (async () => {
+    for await (const part of relay.stream) bytes += part.length;
+    return true;
+  })();
+  expect(await Promise.race([reading, eventually(() => false, 5_000).catch(() => bytes)])).toBe(true);
+  const decoded = LENGTHS.reduce((sum, length) => sum + length + 1, 0) * 3;
+  expect(bytes).toBe(decoded + (format === 'raw' ? 0 : 20 * 3 * LENGTHS.length));
+  await turns();
+  expect([refused, agent.outputs, traffic.open]).toEqual([[], 0, 0]);
+  expect([memory.freeBytes, agent.link.memory.freeBytes]).toEqual(before);
+});
 
-test('P174: what a gateway passes stays within its window, however much its reader grants', async () => {
+test('P174: what a gateway passes stays within its memory, however much its reader grants', async () => {
   const sent: unknown[] = [];
   const socket = { send: (data: unknown) => sent.push(data), close: () => {} };
-  const passed = pass(channels, { at: AT, key: KEY, target: OUTPUT, credit: 10 }, socket, 1_000);
+  const { memory } = channels.link;
+  memory.use(memory.freeBytes - WINDOW_BYTES);
+  const passed = new PassedChannel(channels, { at: AT, key: KEY, target: OUTPUT, credit: 10 }, socket);
   passed.receive(JSON.stringify({ type: 'channel.credit', bytes: WINDOW_BYTES }));
   passed.receive(JSON.stringify({ type: 'channel.credit', bytes: 10 }));
-  expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: 0, bytes: 990 }]);
+  expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: 0, bytes: WINDOW_BYTES - 10 }]);
   const frame = (bytes: number, key = KEY) =>
     encodeFrame({
       ...{ service: key.service, position: { generation: key.generation, offset: 1 } },
@@ -167,7 +166,7 @@ test('P174: what a gateway passes stays within its window, however much its read
   channels.chunk({ channel: 0, payload: frame(600) });
   passed.receive(JSON.stringify({ type: 'channel.credit', bytes: 700 }));
   expect(told.at(-1)).toMatchObject({ bytes: 600 });
-  channels.chunk({ channel: 0, payload: frame(1_001) });
+  channels.chunk({ channel: 0, payload: frame(WINDOW_BYTES + 1) });
   expect([sent, refused.length]).toEqual([[frame(600)], 1]);
 });
 
@@ -178,7 +177,7 @@ test.each([
 ])('P10, P174: a gateway refuses a frame %s', (_, key) => {
   const sent: unknown[] = [];
   const socket = { send: (data: unknown) => sent.push(data), close: () => {} };
-  pass(channels, { at: AT, key: KEY, target: OUTPUT, credit: 1_000 }, socket, 1_000);
+  new PassedChannel(channels, { at: AT, key: KEY, target: OUTPUT, credit: 1_000 }, socket);
   const { service, generation } = key ?? KEY;
   const frame = encodeFrame({ service, position: { generation, offset: 1 }, payload: new Uint8Array(9) });
   channels.chunk({ channel: 0, payload: key ? frame : frame.subarray(0, -1) });
@@ -187,7 +186,7 @@ test.each([
 
 test('P250, P251: a gateway refuses a second opening or end, and credit for bytes that were not written', () => {
   const socket = { send: () => {}, close: () => {} };
-  const passed = pass(channels, { at: AT, key: KEY, target: FILE, credit: 1_000 }, socket, 1_000);
+  const passed = new PassedChannel(channels, { at: AT, key: KEY, target: FILE, credit: 1_000 }, socket);
   const opened = { type: 'channel.opened', channel: 0, credit: 9 } as const;
   const credit = { type: 'channel.credit', channel: 0, bytes: 3 } as const;
   channels.receive(opened);
@@ -216,7 +215,7 @@ test.each(moments)('P174: a reader who leaves after %d steps leaves nothing behi
     told.filter((one) => one.type === type),
   );
   expect(closed?.length).toBe(opened?.length);
-  expect([channels.outputs, traffic.open, passing]).toEqual([0, 0, 0]);
+  expect([channels.outputs, traffic.open, inUse()]).toEqual([0, 0, 0]);
 });
 
 test.each(moments)(
@@ -229,7 +228,7 @@ test.each(moments)(
     for (let n = 0; n < steps; n++) await Promise.resolve();
     for (const one of channels.detach()) one.detached();
     await turns();
-    expect([detached, channels.outputs, traffic.open, passing]).toEqual([1, 0, 0, 0]);
+    expect([detached, channels.outputs, traffic.open, inUse()]).toEqual([1, 0, 0, 0]);
   },
 );
 
@@ -253,7 +252,7 @@ test('P174: a gateway keeps the channel that it has opened', async () => {
   const relay = logOf(atGateway(through(channels)));
   relay.update();
   await turns();
-  expect([told.length, channels.outputs, passing]).toEqual([1, 1, 1]);
+  expect([told.length, channels.outputs, inUse()]).toEqual([1, 1, WINDOW_BYTES]);
   await relay.stream.cancel();
 });
 

@@ -8,7 +8,7 @@ import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.t
 import { decodeChunk, decodeUp } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
-import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 import { Check } from './check.ts';
@@ -167,9 +167,9 @@ export class ProtocolCheck extends Check implements Tap {
 
   #granted(link: Link, channel: ChannelState, direction: Direction, bytes: number): void {
     channel[direction] += bytes;
-    if (channel[direction] > WINDOW_BYTES)
+    if (channel[direction] > MAX_WINDOW_BYTES)
       this.violate(
-        `${link.name}: a credit of ${channel[direction]} bytes, at most ${WINDOW_BYTES} are allowed`,
+        `${link.name}: a credit of ${channel[direction]} bytes, at most ${MAX_WINDOW_BYTES} are allowed`,
       );
   }
 

@@ -4,7 +4,7 @@
  */
 
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
-import { type ChannelTarget, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { type ChannelTarget, MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import type { StreamTarget } from '../machine/stream-target.ts';
 import type { Link } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
@@ -157,7 +157,8 @@ export class StreamCheck {
   received(port: number, from: number, bytes: Uint8Array, unread: number): void {
     this.world.count('stream: bytes to a client', bytes.length);
     this.#assertOrder(port, from, bytes, `stream ${port}, at the client`);
-    if (unread > WINDOW_BYTES) this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
+    if (unread > MAX_WINDOW_BYTES)
+      this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
   }
 
   /** A port has sent so many bytes in all. */

@@ -8,6 +8,7 @@ import type {
   AgentConnection,
   SessionMessage,
 } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
+import { WINDOW_BYTES_OF_OBJECT } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
@@ -27,6 +28,7 @@ import type { StreamSessionDeps } from '../../../../control-plane/coordinator/st
 import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { WindowMemory } from '../../../../shared/streams/window.ts';
 import {
   type Accepted,
   type Link,
@@ -87,6 +89,8 @@ export class ControlPlane implements Server {
   readonly #world: World;
   readonly #network: Network;
   readonly #options: ControlPlaneOptions;
+  /** For the windows of the Worker. */
+  readonly #memory = new WindowMemory(WINDOW_BYTES_OF_OBJECT);
   #gatewayLinks: PlaneGatewayLinks | undefined;
   /** The coordinator of gateways. */
   #awake: Coordinator | undefined;
@@ -222,7 +226,10 @@ export class ControlPlane implements Server {
     const { coordinator } = this;
     const { gateways } = this.#options;
     const logsAt = gateways
-      ? gatewayLogs((gateway, ...rest) => gateways.at(gateway).dial(this.process, gateway, ...rest))
+      ? gatewayLogs(
+          (gateway, ...rest) => gateways.at(gateway).dial(this.process, gateway, ...rest),
+          this.#memory,
+        )
       : ownLogs(this.#agents);
     return serviceLogs({ ...placementsOf(coordinator), logsAt })(...args);
   }

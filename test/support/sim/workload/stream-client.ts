@@ -9,7 +9,7 @@ import {
 } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
 import { type ServerMessage, serverSchema } from '../../../../shared/streams/client-messages.ts';
-import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { bytesOf, clientSalt, type KnownStream, type StreamCheck } from '../checks/streams.ts';
 import type { Chances } from '../machine/stream-target.ts';
 import type { Process, World } from '../world/time.ts';
@@ -143,7 +143,7 @@ export class StreamClient implements KnownStream {
 
   #addCredit(bytes: number): void {
     this.#credit += bytes;
-    if (this.#credit > WINDOW_BYTES)
+    if (this.#credit > MAX_WINDOW_BYTES)
       this.#options.world.violate(`stream ${this.port}: the client has a credit of ${this.#credit} bytes`);
   }
 
@@ -151,7 +151,7 @@ export class StreamClient implements KnownStream {
     const { world, chances } = this.#options;
     while (this.endedMs === null && this.#sent < this.#wanted) {
       const frame = Math.min(this.#credit, chances.between(1, MAX_FRAME_BYTES));
-      const length = Math.min(this.#isGreedy ? WINDOW_BYTES + 1 : frame, this.#wanted - this.#sent);
+      const length = Math.min(this.#isGreedy ? this.#credit + 1 : frame, this.#wanted - this.#sent);
       if (length > 0) {
         this.#credit -= length;
         this.#toServer(bytesOf(clientSalt(this.port), this.#sent, length));

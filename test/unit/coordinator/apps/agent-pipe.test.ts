@@ -7,7 +7,7 @@ import { OpenChannels } from '../../../../control-plane/coordinator/connections/
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
-import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const CHANNEL = 0;
@@ -81,7 +81,7 @@ test('P251: bytes to the agent wait for its credit, in chunks that follow one an
   expect(sent.map(({ length }) => length)).toEqual([CHUNK_BYTES, 5, 15]);
   expect(Buffer.concat(sent).equals(bytes)).toBe(true);
   expect(credited(WINDOW_BYTES)).toBe(true);
-  expect(credited(1)).toBe(false);
+  expect(credited(MAX_WINDOW_BYTES)).toBe(false);
 });
 
 test.each([

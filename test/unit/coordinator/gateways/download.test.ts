@@ -27,7 +27,7 @@ beforeEach(async () => {
     },
     {
       ...{ clock: rig.rig.clock, rules: defaultStreamRules, ...placementsOf(rig.rig.coordinator) },
-      channelsAt: async (at) => gatewayChannels(rig.dial, at),
+      channelsAt: async (at) => gatewayChannels(rig.dial, rig.memory, at),
     },
   );
   download.catch(() => {});

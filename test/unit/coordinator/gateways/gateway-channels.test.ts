@@ -1,4 +1,5 @@
 /** Channels of a reader in another object: the socket of each, and what becomes of one that never opens. */
+
 import { beforeEach, expect, test } from 'vitest';
 import type { ChannelSink } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import {
@@ -6,6 +7,7 @@ import {
   GatewayChannels,
   type SocketEvents,
 } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
+import { WindowMemory } from '../../../../shared/streams/window.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const KEY = { service: 7, generation: 2 };
@@ -33,6 +35,7 @@ beforeEach(() => {
   answer = async () => socket;
   channels = new GatewayChannels({
     ...{ at: { gateway: 3, connection: 'life.1', sent: 4 }, clock, full: 'The host is full.' },
+    memory: new WindowMemory(1_000_000),
     dial: (...request) => {
       dialled.push({ request, events: request[2] });
       return answer();

@@ -1,7 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
-import { gatewayWindows, logWindows } from '../../../../control-plane/core/streams/windows.ts';
+import { WINDOW_BYTES_OF_OBJECT } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import type { PassedChannel } from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
 import { encodeFrame, FRAME_HEADER_BYTES } from '../../../../shared/streams/log-frames.ts';
-import { MAX_CHANNELS, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { MAX_CHANNELS, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { CONNECTION_WINDOW_BYTES, LEAST_WINDOW_BYTES } from '../../../../shared/streams/window.ts';
 import { owner } from '../../../support/rigs/coordinator-rig.ts';
 import { type GatewayAgent, GatewayRig } from '../../../support/rigs/gateway-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -35,8 +37,9 @@ test.each([
   async (_, fill) => {
     const { agent, assignment } = await rig.starts();
     await fill(agent);
-    // Windows of readers who came before, of each size.
-    while (rig.windows.take() > logWindows.leastBytes) {
+    // Windows of readers who came before.
+    for (const windowBytes of [WINDOW_BYTES, 40_000, LEAST_WINDOW_BYTES]) {
+      rig.memory.use(rig.memory.freeBytes - 256 * windowBytes);
       const stream = await rig.openLog(owner, assignment.service, 'raw');
       const { channel, service, generation } = agent.socket.all('channel.open').at(-1) ?? {
         channel: 0,
@@ -69,7 +72,8 @@ test('P9: readers who stall hold a bounded part of the memory of the gateway, ho
   const channels = agent.socket.all('channel.open').map(({ channel }) => channel);
   const held = channels.reduce((sum, channel) => sum + granted(agent, channel), 0);
   expect(channels).toHaveLength(MAX_CHANNELS);
-  expect(held).toBeLessThan(gatewayWindows.totalBytes + MAX_CHANNELS * gatewayWindows.leastBytes);
+  expect(held).toBeLessThanOrEqual(WINDOW_BYTES_OF_OBJECT + MAX_CHANNELS * WINDOW_BYTES);
+  expect(held).toBeGreaterThan(CONNECTION_WINDOW_BYTES / 2);
 });
 
 /** Without the windows of the Worker's isolate, as if each reader had one of its own. */
@@ -77,7 +81,10 @@ async function fillGateway(agent: GatewayAgent, count = MAX_CHANNELS - 1) {
   const at = { connection: agent.id, sent: 0 };
   const target = { kind: 'output', offset: 0, format: 'raw' } as const;
   const request = { at, key: KEY, target, credit: WINDOW_BYTES };
-  for (let n = 0; n < count; n++)
-    await rig.gateway.pass(request, () => ({ send: () => {}, close: () => {} }));
+  const more = JSON.stringify({ type: 'channel.credit', bytes: MAX_WINDOW_BYTES });
+  for (let n = 0; n < count; n++) {
+    const passed = await rig.gateway.pass(request, () => ({ send: () => {}, close: () => {} }));
+    (passed as PassedChannel).receive(more);
+  }
   await eventually(() => agent.socket.all('channel.open').length === count);
 }

@@ -1,4 +1,5 @@
 /** One channel on its way through a gateway: credit, what passes, and its ends. */
+
 import { beforeEach, expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
@@ -7,6 +8,7 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { ChannelUp } from '../../../../shared/protocol/up.ts';
 import { encodeFrame, FRAME_HEADER_BYTES } from '../../../../shared/streams/log-frames.ts';
 import type { ChannelTarget } from '../../../../shared/streams/targets.ts';
+import { CONNECTION_WINDOW_BYTES } from '../../../../shared/streams/window.ts';
 
 const KEY = { service: 7, generation: 2 };
 const CREDIT = 1_000;
@@ -23,12 +25,11 @@ const frame = (bytes: number, key: object = {}) =>
 let told: (Down | Uint8Array)[];
 let read: (string | Uint8Array)[];
 let refused: string[];
-let over: number;
 let isClosed: boolean;
 let channels: OpenChannels;
 
 beforeEach(() => {
-  [told, read, refused, over, isClosed] = [[], [], [], 0, false];
+  [told, read, refused, isClosed] = [[], [], [], false];
   channels = new OpenChannels(
     {
       sendText: (message) => told.push(message),
@@ -48,12 +49,12 @@ function pass(target: ChannelTarget): PassedChannel {
     },
   };
   const request = { at: { connection: 'life.1', sent: 0 }, key: KEY, target, credit: CREDIT };
-  const passed = new PassedChannel(channels, request, socket, () => {
-    over += 1;
-  });
+  const passed = new PassedChannel(channels, request, socket);
   expect(told.splice(0)).toEqual([{ type: 'channel.open', channel, ...KEY, target, credit: CREDIT }]);
   return passed;
 }
+/** Whether the memory of the channel is free again. */
+const isOver = () => channels.link.memory.freeBytes === CONNECTION_WINDOW_BYTES;
 const chunk = (payload: Uint8Array) => channels.chunk({ channel, payload });
 const message = (type: ChannelUp['type'], fields: object = {}) =>
   channels.receive({ type, channel, ...fields } as ChannelUp);
@@ -97,7 +98,7 @@ test.each([
     { type, channel, ...fields },
   ]);
   passed.closed();
-  expect([over, told, refused, channels.outputs + channels.streams]).toEqual([1, [], [], 0]);
+  expect([isOver(), told, refused, channels.outputs + channels.streams]).toEqual([true, [], [], 0]);
 });
 
 test('P252, P174: a channel ends at the agent at once when its reader leaves, and what comes late is ignored', () => {
@@ -105,7 +106,7 @@ test('P252, P174: a channel ends at the agent at once when its reader leaves, an
   chunk(frame(400));
   passed.closed();
   passed.closed();
-  expect([over, told]).toEqual([1, [{ type: 'channel.reset', channel }]]);
+  expect([isOver(), told]).toEqual([true, [{ type: 'channel.reset', channel }]]);
   const late = [600, 601].map((bytes) => channels.isRequestedChunk({ channel, payload: frame(bytes) }));
   expect(late).toEqual([true, false]);
   chunk(frame(600));
@@ -115,7 +116,7 @@ test('P252, P174: a channel ends at the agent at once when its reader leaves, an
 test('P174: the socket of a reader closes with the connection of the host', () => {
   pass(OUTPUT);
   for (const sink of channels.detach()) sink.detached();
-  expect([over, isClosed, told]).toEqual([1, true, []]);
+  expect([isOver(), isClosed, told]).toEqual([true, true, []]);
 });
 
 test('P253, P174: bytes pass both ways, and a channel is over once both directions have ended', () => {
@@ -125,7 +126,7 @@ test('P253, P174: bytes pass both ways, and a channel is over once both directio
   message('channel.credit', { bytes: 5 });
   chunk(Buffer.from('answer'));
   message('channel.end');
-  expect(over).toBe(0);
+  expect(isOver()).toBe(false);
   passed.receive(JSON.stringify({ type: 'channel.end', channel: 1 }));
   expect([read.length, Buffer.from(read[2] as Uint8Array).toString()]).toEqual([4, 'answer']);
   expect(told).toEqual([expect.any(Uint8Array), { type: 'channel.end', channel }]);

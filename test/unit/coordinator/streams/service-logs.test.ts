@@ -12,9 +12,9 @@ import type {
 import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import type { Ended, Placed } from '../../../../control-plane/coordinator/streams/placement.ts';
 import { serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
-import { logWindows, Windows } from '../../../../control-plane/core/streams/windows.ts';
 import { encodeFrame, FRAME_HEADER_BYTES, heartbeat } from '../../../../shared/streams/log-frames.ts';
 import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { WindowMemory } from '../../../../shared/streams/window.ts';
 import { owner } from '../../../support/rigs/coordinator-rig.ts';
 
 let coordinator: ReadableStreamDefaultController<Uint8Array>;
@@ -28,7 +28,7 @@ let opens: {
   events: SocketEvents;
 }[];
 let serve: (socket: ObjectSocket) => ReturnType<DialGateway>;
-let windows: Windows;
+let memory: WindowMemory;
 let read: string[];
 let end: string | undefined;
 
@@ -36,10 +36,11 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   [opens, read, end, hasLeft] = [[], [], undefined, false];
   serve = async (socket) => socket;
-  windows = new Windows();
+  memory = new WindowMemory(MEMORY_BYTES);
 });
 afterEach(() => void vi.useRealTimers());
 
+const MEMORY_BYTES = 32 * 2 ** 20;
 const turns = async () => {
   for (let n = 0; n < 3; n++) await new Promise(setImmediate);
 };
@@ -70,22 +71,19 @@ async function open({ part = {}, isStalled = false, isFramed = false, first = {}
       }),
     left: async () => {},
   };
-  const openLog = serviceLogs(
-    {
-      ...placements,
-      logsAt: gatewayLogs((gateway, request, events) => {
-        const one = { gateway, request, sent: [] as string[], isClosed: false, events };
-        opens.push(one);
-        return serve({
-          send: (data) => one.sent.push(String(data)),
-          close: () => {
-            one.isClosed = true;
-          },
-        });
-      }),
-    },
-    windows,
-  );
+  const openLog = serviceLogs({
+    ...placements,
+    logsAt: gatewayLogs((gateway, request, events) => {
+      const one = { gateway, request, sent: [] as string[], isClosed: false, events };
+      opens.push(one);
+      return serve({
+        send: (data) => one.sent.push(String(data)),
+        close: () => {
+          one.isClosed = true;
+        },
+      });
+    }, memory),
+  });
   const from = isFramed ? { generation: 1, offset: 0 } : undefined;
   const opened = openLog({ ...owner, lastLine }, 7, 'raw', from, part);
   const result = opened.catch((error: Error) => error);
@@ -118,11 +116,6 @@ const output = async (text: string, next = text.length, nth = opens.length - 1) 
 const tell = async (type: 'channel.end' | 'channel.reset', fields: object = {}) => {
   opens.at(-1)?.events.message(JSON.stringify({ type, channel: 99, ...fields }));
   await turns();
-};
-const freeBytes = () => {
-  let bytes = 0;
-  for (let window = windows.take(); window > logWindows.leastBytes; window = windows.take()) bytes += window;
-  return bytes;
 };
 const closed = () => opens.map(({ isClosed }) => isClosed);
 
@@ -194,17 +187,13 @@ test('P174: a host that serves its maximum refuses a log by name, before the ans
     message: expect.stringContaining('Host one'),
   });
   expect(hasLeft).toBe(true);
-  expect(freeBytes()).toBe(freeBytesAtFirst);
-  [serve, windows] = [async (socket) => socket, new Windows()];
+  expect(memory.freeBytes).toBe(MEMORY_BYTES);
+  serve = async (socket) => socket;
   await open({ first: { generation: 2 } });
   serve = async () => 'full';
   await tell('channel.end');
   expect(end).toContain('Host one already serves');
 });
-const freeBytesAtFirst = (() => {
-  windows = new Windows();
-  return freeBytes();
-})();
 
 test.each([
   ['does not have the connection', async () => undefined],
@@ -264,7 +253,7 @@ test('P9, P174: a reader who leaves output unread grants no more, and one who le
   await reader.cancel();
   await turns();
   expect([closed(), hasLeft]).toEqual([[true, true], true]);
-  expect(freeBytes()).toBe(freeBytesAtFirst);
+  expect(memory.freeBytes).toBe(MEMORY_BYTES);
 });
 
 test('P174: a reader who leaves before the gateway has answered leaves no channel there', async () => {

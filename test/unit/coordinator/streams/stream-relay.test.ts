@@ -7,7 +7,7 @@ import { noTraffic } from '../../../../control-plane/coordinator/connections/tra
 import { StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
-import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const CHANNEL = 0;
@@ -86,7 +86,7 @@ test('P251, H682: the client may send as much as the agent grants, in chunks tha
   expect(toAgent.map(({ length }) => length)).toEqual([CHUNK_BYTES, 5, 7]);
   expect(Buffer.concat(toAgent).equals(bytes)).toBe(true);
   expect(toClient.at(-1)).toEqual({ type: 'credit', bytes: 7 });
-  expect([credited(WINDOW_BYTES), credited(1)]).toEqual([true, false]);
+  expect([credited(WINDOW_BYTES), credited(MAX_WINDOW_BYTES)]).toEqual([true, false]);
   expect(closes).toEqual([]);
 });
 

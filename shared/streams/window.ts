@@ -1,0 +1,144 @@
+/**
+ * Windows: how much the receiving side of a channel lets the other side send before it has taken what came. A
+ * window grows while its sender waits for it, to twice what a round trip carries, so that a channel fills a
+ * distant connection and no more: what is queued on the way delays every other message.
+ */
+import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from './targets.ts';
+
+/** All windows of one connection have that together, and a little more if they are many. */
+export const CONNECTION_WINDOW_BYTES = 16 * 2 ** 20;
+/** The least window. */
+export const LEAST_WINDOW_BYTES = 24 * 1024;
+/** A new window gets so much of what is free, within these bounds. */
+const SHARE = 1 / 256;
+
+/** Memory that windows share. A stalled reader costs its window. */
+export class WindowMemory {
+  readonly #within: WindowMemory | undefined;
+  #freeBytes: number;
+
+  /** `within`: what all of this counts towards as well. */
+  constructor(totalBytes: number, within?: WindowMemory) {
+    this.#freeBytes = totalBytes;
+    this.#within = within;
+  }
+
+  get freeBytes(): number {
+    return Math.min(this.#freeBytes, this.#within?.freeBytes ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Takes what there is of it. Returns how much that is. */
+  take(bytes: number): number {
+    const taken = Math.max(0, Math.min(bytes, this.freeBytes));
+    this.use(taken);
+    return taken;
+  }
+
+  /** Takes it even if there is less. Negative: gives it back. */
+  use(bytes: number): void {
+    this.#freeBytes -= bytes;
+    this.#within?.use(bytes);
+  }
+}
+
+/** What the windows of one connection have in common. */
+export interface WindowLink {
+  memory: WindowMemory;
+  /** Monotonic. */
+  nowMs(): number;
+  /** The shortest round trip that any of them has seen. */
+  roundTripMs?: number;
+}
+
+/** The bytes of a grant, whose first ones show how long a round trip is. */
+interface Probe {
+  /** Bytes that arrive before them. */
+  after: number;
+  sinceMs: number;
+}
+
+export class Window {
+  readonly #link: WindowLink;
+  #bytes: number;
+  /** Bytes that the other side may still send, and those that came and were not taken yet. */
+  #credit: number;
+  #held: number;
+  #received = 0;
+  #probe: Probe | undefined;
+  /** What was taken in the present round trip. */
+  #round: { sinceMs: number; bytes: number };
+
+  /** `heldBytes`: what is here already, of a channel before. The credit may then be 0. */
+  constructor(link: WindowLink, heldBytes = 0) {
+    this.#link = link;
+    const share = Math.floor(link.memory.freeBytes * SHARE);
+    this.#bytes = Math.max(LEAST_WINDOW_BYTES, Math.min(WINDOW_BYTES, share));
+    link.memory.use(this.#bytes);
+    this.#held = heldBytes;
+    this.#credit = Math.max(0, this.#bytes - heldBytes);
+    this.#round = { sinceMs: link.nowMs(), bytes: 0 };
+  }
+
+  /** Bytes that the other side may send. */
+  get credit(): number {
+    return this.#credit;
+  }
+
+  /** Bytes that came and were not taken yet. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** What the other side may have on the way and here. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** False if that exceeds the credit. */
+  receive(bytes: number): boolean {
+    if (bytes > this.#credit) return false;
+    this.#credit -= bytes;
+    this.#held += bytes;
+    this.#received += bytes;
+    if (this.#probe && this.#received > this.#probe.after) {
+      const sampleMs = this.#link.nowMs() - this.#probe.sinceMs;
+      this.#link.roundTripMs = Math.min(this.#link.roundTripMs ?? Number.POSITIVE_INFINITY, sampleMs);
+      this.#probe = undefined;
+    }
+    return true;
+  }
+
+  /** So many bytes are no longer here. Returns how many to grant now; 0: none yet. */
+  take(bytes: number): number {
+    this.#held -= bytes;
+    this.#round.bytes += bytes;
+    this.#grow();
+    const grant = this.#bytes - this.#credit - this.#held;
+    if (grant < leastGrant(this.#bytes)) return 0;
+    this.#probe ??= { after: this.#received + this.#credit, sinceMs: this.#link.nowMs() };
+    this.#credit += grant;
+    return grant;
+  }
+
+  close(): void {
+    this.#link.memory.use(-this.#bytes);
+    this.#bytes = 0;
+  }
+
+  /** To twice what is taken in a round trip: the sender then waits no more, and the rest is little. */
+  #grow(): void {
+    const { roundTripMs, memory, nowMs } = this.#link;
+    const sinceMs = nowMs() - this.#round.sinceMs;
+    const roundMs = Math.max(1, roundTripMs ?? Number.POSITIVE_INFINITY);
+    if (sinceMs < roundMs) return;
+    const wanted = Math.min(MAX_WINDOW_BYTES, (2 * this.#round.bytes * roundMs) / sinceMs);
+    this.#bytes += memory.take(Math.floor(wanted) - this.#bytes);
+    this.#round = { sinceMs: nowMs(), bytes: 0 };
+  }
+}
+
+/**
+ * Credit is granted in parts of at least that size, so that it takes few messages. In any window, also in
+ * that of a gateway before it, the rest holds a line of 16 KiB, which an agent sends as a whole.
+ */
+export const leastGrant = (bytes: number): number => Math.min(CHUNK_BYTES / 2, bytes / 4);
