@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { MAX_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import type { ScriptedLog } from '../../support/agents/scripted-log.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -142,7 +142,7 @@ onHosts(eitherGroup, (host) => {
     await writing;
     await finish(one, log);
     expect((await received).equals(all)).toBe(true);
-    expect(log.mostCredit).toBeLessThanOrEqual(WINDOW_BYTES);
+    expect(log.mostCredit).toBeLessThanOrEqual(MAX_WINDOW_BYTES);
   });
 
   test('H46: the log of an ended service is 503 while its host is not connected', async () => {

@@ -2,7 +2,7 @@
 
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { MAX_WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ScriptedAgent, seen } from '../agents/scripted-agent.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, type Host } from '../hosts/hosts.ts';
@@ -117,7 +117,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     const whole = await received;
     expect(whole.length).toBe(header('long').length + line.toString().length);
     expect(whole.endsWith(`${'é'.repeat(99)}\n`)).toBe(true);
-    expect(log.mostCredit).toBeLessThanOrEqual(WINDOW_BYTES);
+    expect(log.mostCredit).toBeLessThanOrEqual(MAX_WINDOW_BYTES);
     await agent.close();
   });
 }
