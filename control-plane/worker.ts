@@ -9,7 +9,6 @@ import { unknownIn } from '../shared/settings/setting-names.ts';
 import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
-import { placementsOf } from './coordinator/coordinator-api.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
 import { dialling } from './coordinator/runtime/channel-sockets.ts';
@@ -19,8 +18,10 @@ import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { objectClock } from './coordinator/runtime/object-clock.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
+import { diallingPlacements } from './coordinator/runtime/placement-sockets.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import { openDownload } from './coordinator/streams/download.ts';
+import { remotePlacements } from './coordinator/streams/remote-placement.ts';
 import { serviceLogs } from './coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
@@ -110,13 +111,14 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const { db, serve } = groupReadsOfRequests(assembly.db);
   // A stub belongs to its request, so each call takes a new one.
   const coordinator = coordinatorClient(() => coordinatorStub(env));
+  const placements = remotePlacements(diallingPlacements(() => coordinatorStub(env)));
   const gatewayFor = ({ hostId }: { hostId: number }) =>
     gatewayStub(env, gatewayOf(hostId, config.BERTH_LIMITS.hostsPerGateway));
   const dial = dialling((gateway) => gatewayStub(env, gateway));
   const streamDeps: StreamSessionDeps = {
     clock: objectClock,
     rules: assembly.scheduling.streams,
-    ...placementsOf(coordinator),
+    ...placements,
     channelsAt: async (at) => gatewayChannels(dial, at),
   };
   const access = scrapeAccessOf(config);
@@ -134,10 +136,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
     defaultMemoryBytes: assembly.scheduling.defaultMemoryBytes,
     coordinator,
-    openLog: serviceLogs({
-      ...placementsOf(coordinator),
-      logsAt: gatewayLogs(dial),
-    }),
+    openLog: serviceLogs({ ...placements, logsAt: gatewayLogs(dial) }),
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },
     download: (one) => openDownload(one, streamDeps),

@@ -7,6 +7,7 @@ import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
 import { isFrameOf } from '../../../shared/streams/log-frames.ts';
 import { type ChannelTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import type { ObjectSocket } from '../connections/object-socket.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 
@@ -16,12 +17,6 @@ export interface ChannelRequest {
   key: ServiceKey;
   target: ChannelTarget;
   credit: number;
-}
-
-/** One end of a socket between two objects. */
-export interface ObjectSocket {
-  send(data: string | Uint8Array): void;
-  close(): void;
 }
 
 export class PassedChannel implements ChannelSink {
