@@ -1,4 +1,4 @@
-/** The placement of a stream or of requests to an application, followed until it ends or its client leaves. */
+/** The placement of a stream, or of requests to an application, until it ends or its client leaves. */
 import type { AuditEntry } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { OpenPlacement, Placed } from './placement.ts';

@@ -10,7 +10,7 @@ import { isCurrent, type Subscriber } from '../../core/streams/channel-subscribe
 /** An open stream with its subscriber. */
 export interface Subscription {
   readonly subscriber: Subscriber;
-  /** Sends a frame without content, if the format has one: some clients that have left are found by it only. */
+  /** Sends a frame without content, if the format has one: only that reveals some clients that have left. */
   heartbeat(): void;
 }
 
