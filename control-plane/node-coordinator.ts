@@ -10,6 +10,7 @@ import type { Logger } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { Standby } from './coordinator/standby.ts';
+import type { PlacementSource } from './coordinator/streams/placements.ts';
 import { containerExtrasOf } from './http/variants/choose.ts';
 import { migrateDatabase } from './prepare.ts';
 import type { NodeConfig } from './settings.ts';
@@ -17,7 +18,7 @@ import type { Db } from './store/db/db.ts';
 import type { ClaimTerms } from './store/db/epoch.ts';
 
 export interface NodeCoordinator {
-  api: CoordinatorApi;
+  api: CoordinatorApi & PlacementSource;
   /** What the sockets of agents require. */
   agents: Pick<Agents, 'admit' | 'connect' | 'session'>;
   /** Throws StandbyError while this control plane waits. Undefined if it never does. */

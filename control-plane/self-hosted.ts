@@ -18,7 +18,6 @@ import {
   strictTransportOf,
 } from './config.ts';
 import { AppRelay } from './coordinator/apps/app-relay.ts';
-import { placementsOf } from './coordinator/coordinator-api.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
@@ -253,7 +252,10 @@ function appDeps(
     log,
     passwordCost,
     coordinator: coordinator.api,
-    openLog: serviceLogs({ ...placementsOf(coordinator.api), logsAt: ownLogs(coordinator.agents) }),
+    openLog: serviceLogs({
+      place: (request) => coordinator.api.place(request),
+      logsAt: ownLogs(coordinator.agents),
+    }),
     assertActive: coordinator.assertActive,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     publicUrl: config.BERTH_PUBLIC_URL,
@@ -303,7 +305,7 @@ function streamDeps(config: NodeConfig, { api, agents }: NodeCoordinator): Strea
   return {
     clock: nodeClock(() => {}),
     rules: streamRulesOf(config.BERTH_LIMITS),
-    ...placementsOf(api),
+    place: (request) => api.place(request),
     channelsAt: async (at) => ownChannels(agents, at),
   };
 }

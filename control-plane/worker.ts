@@ -11,7 +11,6 @@ import { type AppDeps, createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
 import { personalTokenRulesOf, secretSettingsOf, strictTransportOf } from './config.ts';
 import { WINDOW_BYTES_OF_OBJECT } from './coordinator/connections/open-channels.ts';
-import { placementsOf } from './coordinator/coordinator-api.ts';
 import { gatewayOf } from './coordinator/gateways/gateway-of.ts';
 import { forwardApp } from './coordinator/runtime/apps/gateway-apps.ts';
 import { dialling } from './coordinator/runtime/channel-sockets.ts';
@@ -21,8 +20,10 @@ import { forwardStream } from './coordinator/runtime/gateway-streams.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { objectClock } from './coordinator/runtime/object-clock.ts';
 import { coordinatorStub, gatewayStub } from './coordinator/runtime/object-stubs.ts';
+import { diallingPlacements } from './coordinator/runtime/placement-sockets.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import { openDownload } from './coordinator/streams/download.ts';
+import { remotePlacements } from './coordinator/streams/remote-placement.ts';
 import { serviceLogs } from './coordinator/streams/service-logs.ts';
 import type { StreamSessionDeps } from './coordinator/streams/stream-session.ts';
 import type { VerifiedProof } from './core/hosts/registration.ts';
@@ -112,6 +113,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const { db, serve } = groupReadsOfRequests(assembly.db);
   // A stub belongs to its request, so each call takes a new one.
   const coordinator = coordinatorClient(() => coordinatorStub(env));
+  const placements = remotePlacements(diallingPlacements(() => coordinatorStub(env)));
   const gatewayFor = ({ hostId }: { hostId: number }) =>
     gatewayStub(env, gatewayOf(hostId, config.BERTH_LIMITS.hostsPerGateway));
   const dial = dialling((gateway) => gatewayStub(env, gateway));
@@ -119,7 +121,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const streamDeps: StreamSessionDeps = {
     clock: objectClock,
     rules: assembly.scheduling.streams,
-    ...placementsOf(coordinator),
+    ...placements,
     channelsAt: async (at) => gatewayChannels(dial, memory, at),
   };
   const access = scrapeAccessOf(config);
@@ -137,10 +139,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     minPasswordLength: config.BERTH_LIMITS.minPasswordLength,
     defaultMemoryBytes: assembly.scheduling.defaultMemoryBytes,
     coordinator,
-    openLog: serviceLogs({
-      ...placementsOf(coordinator),
-      logsAt: gatewayLogs(dial, memory),
-    }),
+    openLog: serviceLogs({ ...placements, logsAt: gatewayLogs(dial, memory) }),
     acceptStream: (_, request) => forwardStream(gatewayFor(request), request),
     apps: apps && { ...apps, acceptApp },
     download: (one) => openDownload(one, streamDeps),

@@ -18,7 +18,6 @@ import type { HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, HostOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerSnapshot, SchedulerStatistics } from '../core/views/statistics.ts';
 import type { WaitingReason } from '../core/views/waiting-reasons.ts';
-import type { PlacementRequest, PlacementSource } from './streams/placements.ts';
 
 export type { OpenLog } from './streams/service-logs.ts';
 
@@ -37,13 +36,6 @@ export interface CoordinatorApi {
   limitTime(executionId: number, limitS: number | null, by?: Caller): Promise<void>;
   /** Hides the execution at once, and terminates it if it has not ended. */
   remove(executionId: number, by?: Caller): Promise<void>;
-  /**
-   * Admits a reader or client of channels to a service, and streams where the service is
-   * (streams/placement.ts). The stream states why it ends.
-   */
-  place(request: PlacementRequest): Promise<ReadableStream<Uint8Array>>;
-  /** The reader of that id has left. On workerd nothing else reveals that for a while. */
-  leavePlacement(id: string): Promise<void>;
   /**
    * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
    * ends from time to time (STREAM-3).
@@ -127,8 +119,6 @@ const verbs: Record<CoordinatorVerb, true> = {
   terminate: true,
   limitTime: true,
   remove: true,
-  place: true,
-  leavePlacement: true,
   openEvents: true,
   lastEventId: true,
   reviewSubscriptions: true,
@@ -153,11 +143,3 @@ const verbs: Record<CoordinatorVerb, true> = {
 };
 
 export const coordinatorVerbs = Object.keys(verbs) as readonly CoordinatorVerb[];
-
-/** The placements of that coordinator. */
-export const placementsOf = (
-  coordinator: Pick<CoordinatorApi, 'place' | 'leavePlacement'>,
-): PlacementSource => ({
-  place: (request) => coordinator.place(request),
-  left: (id) => coordinator.leavePlacement(id),
-});

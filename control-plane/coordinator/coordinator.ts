@@ -50,7 +50,8 @@ import { readMetrics } from './coordinator-metrics.ts';
 import type { Clock } from './ports.ts';
 import type { SavedCoordinator } from './sleep/saved-state.ts';
 import { Events } from './streams/events.ts';
-import { Placements } from './streams/placements.ts';
+import type { OpenPlacement } from './streams/placement.ts';
+import { type PlacementRequest, type PlacementSource, Placements } from './streams/placements.ts';
 import { type TurnEvents, Turns } from './turns.ts';
 
 /** The parts of a coordinator: its database, clock and log, its configuration, and how it claims epochs. */
@@ -68,7 +69,7 @@ export interface CoordinatorDeps extends AgentsDeps {
   retired?: (() => void) | undefined;
 }
 
-export class Coordinator implements CoordinatorApi {
+export class Coordinator implements CoordinatorApi, PlacementSource {
   /** Serves the connections of agents. */
   readonly agents: Agents;
   readonly #awake: CoordinatorDeps['awake'];
@@ -185,12 +186,8 @@ export class Coordinator implements CoordinatorApi {
     return this.#executions.remove(...args);
   }
 
-  place(...args: Parameters<CoordinatorApi['place']>): Promise<ReadableStream<Uint8Array>> {
-    return this.#placements.open(...args);
-  }
-
-  async leavePlacement(id: string): Promise<void> {
-    this.#placements.left(id);
+  place(request: PlacementRequest): Promise<OpenPlacement> {
+    return this.#placements.open(request);
   }
 
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {

@@ -17,6 +17,7 @@ import type { Agents } from './agents/agents.ts';
 import type { Coordinator } from './coordinator.ts';
 import { type CoordinatorApi, coordinatorVerbs } from './coordinator-api.ts';
 import type { Clock, Logger } from './ports.ts';
+import type { PlacementSource } from './streams/placements.ts';
 
 export interface StandbyDeps {
   db: Db;
@@ -42,7 +43,7 @@ const CANNOT_WATCH =
 
 export class Standby {
   /** The API of the coordinator. Rejects with StandbyError while this control plane waits. */
-  readonly api: CoordinatorApi;
+  readonly api: CoordinatorApi & PlacementSource;
   /** Serves the connections of agents. Throws StandbyError while this control plane waits. */
   readonly agents: Pick<Agents, 'admit' | 'connect' | 'session'> = {
     admit: (proof) => this.#assertActive().agents.admit(proof),
@@ -58,7 +59,7 @@ export class Standby {
 
   constructor(deps: StandbyDeps) {
     this.#deps = deps;
-    const methods = coordinatorVerbs.map((verb) => [
+    const methods = [...coordinatorVerbs, 'place' as const].map((verb) => [
       verb,
       async (...args: unknown[]) => {
         const active = this.#assertActive();

@@ -8,7 +8,8 @@ import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
 import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
-import { type ChannelAddress, placementLines } from '../streams/placement.ts';
+import type { ChannelAddress } from '../streams/placement.ts';
+import { followStream } from '../streams/stream-placement.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { AgentPipe } from './agent-pipe.ts';
 
@@ -91,8 +92,7 @@ export class AppPermit {
   readonly #usedByUser: () => number;
   readonly #over: () => void;
   readonly #place = Promise.withResolvers<Place>();
-  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  readonly #id = crypto.randomUUID();
+  readonly #leavePlacement: () => void;
   readonly #pipes = new Set<AgentPipe>();
   /** Places of streams that are in use, and requests that wait for one. */
   #used = 0;
@@ -113,10 +113,15 @@ export class AppPermit {
     this.#asked = { subscriber: request.subscriber, hostId: request.hostId };
     this.#over = over;
     this.#place.promise.catch(() => {});
-    this.#follow(request).then(
-      () => this.end('The control plane has restarted. Try again.'),
-      (error: unknown) => this.#end(asOperationError(error)),
-    );
+    const entry = { ...request.doer, ...appDeed(this.#port) };
+    this.#leavePlacement = followStream(deps, request, entry, {
+      placed: ({ at, generation }) => {
+        if (!at) return;
+        this.#isGranted = true;
+        this.#place.resolve({ generation, at });
+      },
+      ended: (reason) => this.#end(reason),
+    });
   }
 
   get streams(): number {
@@ -175,25 +180,6 @@ export class AppPermit {
     this.#end(new OperationError('unavailable', reason));
   }
 
-  async #follow({ subscriber, serviceId, doer }: AppRequest): Promise<void> {
-    const entry = { ...doer, ...appDeed(this.#port) };
-    const stream = await this.#deps.place({
-      subscriber,
-      serviceId,
-      id: this.#id,
-      for: { kind: 'stream', entry },
-    });
-    this.#reader = stream.getReader();
-    if (this.#ended) return this.#cancel();
-    for await (const line of placementLines(this.#reader)) {
-      if (!line) continue;
-      if ('ended' in line) return this.end(line.ended);
-      if (!line.at) continue;
-      this.#isGranted = true;
-      this.#place.resolve({ generation: line.generation, at: line.at });
-    }
-  }
-
   /** Takes a place of a stream, and waits for one if need be. */
   async #use(signal: AbortSignal | undefined): Promise<void> {
     this.#cancelKeeping();
@@ -246,17 +232,10 @@ export class AppPermit {
     this.#ended = reason;
     this.#cancelKeeping();
     this.#place.reject(reason);
-    this.#cancel();
+    this.#leavePlacement();
     this.#over();
     for (const pipe of [...this.#pipes]) pipe.close(reason.message);
     for (const given of [...this.#waiting]) given();
-  }
-
-  #cancel(): void {
-    if (!this.#reader) return;
-    void this.#reader.cancel().catch(() => {});
-    // On workerd, the cancellation is not noticed where the permit is.
-    void this.#deps.left(this.#id).catch(() => {});
   }
 }
 
@@ -264,10 +243,3 @@ const busy = (what: string) =>
   new OperationError('unavailable', `${what}, which is the most. Try again in a moment.`, {
     retryAfterS: RETRY_AFTER_S,
   });
-
-const asOperationError = (error: unknown): OperationError =>
-  error instanceof OperationError
-    ? error
-    : new OperationError('unavailable', 'The control plane can not open the stream. Try again.', {
-        cause: error,
-      });

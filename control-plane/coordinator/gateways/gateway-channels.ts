@@ -6,17 +6,12 @@ import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import type { ChannelTarget } from '../../../shared/streams/targets.ts';
 import type { WindowLink, WindowMemory } from '../../../shared/streams/window.ts';
+import type { ObjectSocket, SocketEvents } from '../connections/object-socket.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 import type { Clock } from '../ports.ts';
 import { inTime } from './batch-sender.ts';
-import type { ChannelRequest, ObjectSocket } from './passed-channel.ts';
-
-/** What arrives on a socket. */
-export interface SocketEvents {
-  message(data: string | Uint8Array): void;
-  closed(): void;
-}
+import type { ChannelRequest } from './passed-channel.ts';
 
 /**
  * Opens a socket to a gateway. Resolves to `full` if the host serves its maximum, and to undefined if the

@@ -10,12 +10,13 @@ import {
   type SessionMessage,
 } from '../connections/agent-connection.ts';
 import { AgentConnections, type ConnectionDeps } from '../connections/agent-connections.ts';
+import type { ObjectSocket } from '../connections/object-socket.ts';
 import type { OpenChannels } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 import { noTraffic, type PassedBytes, takeBytes } from '../connections/traffic.ts';
 import type { AgentSocket, Clock } from '../ports.ts';
 import { BatchSender } from './batch-sender.ts';
-import { type ChannelRequest, type ObjectSocket, PassedChannel } from './passed-channel.ts';
+import { type ChannelRequest, PassedChannel } from './passed-channel.ts';
 import { newEntries, type Portion, type Rejected } from './portion.ts';
 
 export interface GatewayOptions extends ConnectionDeps {

@@ -7,6 +7,7 @@ import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
 import { isFrameOf } from '../../../shared/streams/log-frames.ts';
 import { type ChannelTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import type { ObjectSocket } from '../connections/object-socket.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
 
@@ -17,12 +18,6 @@ export interface ChannelRequest {
   target: ChannelTarget;
   credit: number;
   ended?: true | undefined;
-}
-
-/** One end of a socket between two objects. */
-export interface ObjectSocket {
-  send(data: string | Uint8Array): void;
-  close(): void;
 }
 
 export class PassedChannel implements ChannelSink {

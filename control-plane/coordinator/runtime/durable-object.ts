@@ -21,6 +21,7 @@ import { idCode } from './id-code.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { objectClock } from './object-clock.ts';
 import { gatewayStub, type ObjectBindings } from './object-stubs.ts';
+import { acceptPlacement } from './placement-sockets.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 import { SavedStorage } from './saved-storage.ts';
 
@@ -82,12 +83,19 @@ export class CoordinatorObject extends DurableObject<ObjectBindings> {
     return this.#handle(() => this.#alarm.answer(this.#prepare, () => this.#coordinator.wake()));
   }
 
-  /** The only method for callers in the Worker: calls a verb of CoordinatorApi (remote-call.ts). */
+  /** Calls a verb of CoordinatorApi for the Worker (remote-call.ts). */
   call<V extends CoordinatorVerb>(
     verb: V,
     args: Parameters<CoordinatorApi[V]>,
   ): Promise<Outcome<Awaited<ReturnType<CoordinatorApi[V]>>>> {
     return this.#outcome(() => callVerb(this.#coordinator, verb, args));
+  }
+
+  /** Opens a placement for a reader in the Worker or at a gateway. */
+  override fetch(request: Request): Promise<Response> {
+    return acceptPlacement(request, this.#awake, (wanted) =>
+      this.#outcome(() => this.#coordinator.place(wanted)),
+    );
   }
 
   /** `state`: what the object had in memory before it slept. */

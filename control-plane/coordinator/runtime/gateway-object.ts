@@ -11,13 +11,13 @@ import { holdMs } from '../../core/model/host.ts';
 import type { AwakeTotals } from '../../core/views/awake-totals.ts';
 import { AppRelay } from '../apps/app-relay.ts';
 import type { AgentConnection } from '../connections/agent-connection.ts';
-import { type CoordinatorApi, placementsOf } from '../coordinator-api.ts';
 import { inTime } from '../gateways/batch-sender.ts';
 import { type ConnectionState, Gateway } from '../gateways/gateway.ts';
 import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
+import { remotePlacements } from '../streams/remote-placement.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { APP_PATH, acceptApp } from './apps/gateway-apps.ts';
 import { acceptChannel, CHANNEL_PATH } from './channel-sockets.ts';
@@ -25,7 +25,7 @@ import { PROOF_HEADER } from './forward-upgrade.ts';
 import { acceptStream, STREAM_PATH } from './gateway-streams.ts';
 import { MESSAGE_COSTS, objectClock } from './object-clock.ts';
 import { coordinatorStub, type ObjectBindings } from './object-stubs.ts';
-import { coordinatorClient } from './remote-call.ts';
+import { diallingPlacements } from './placement-sockets.ts';
 
 /** Attached to each socket. */
 interface Attachment extends ConnectionState {
@@ -80,15 +80,11 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
     });
   }
 
-  get #coordinator(): CoordinatorApi {
-    return coordinatorClient(() => coordinatorStub(this.env));
-  }
-
   #streamDeps(): StreamSessionDeps {
     return {
       clock: this.#awake.clockOf(objectClock),
       rules: this.#assembly.scheduling.streams,
-      ...placementsOf(this.#coordinator),
+      ...remotePlacements(diallingPlacements(() => coordinatorStub(this.env))),
       channelsAt: async ({ gateway }) => (gateway ? this.#gateway.channelsOf(gateway) : undefined),
     };
   }

@@ -7,8 +7,10 @@ import type { PassedBytes } from '../connections/traffic.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { Outcome } from './remote-call.ts';
 
-/** What gateways call of the coordinator. */
+/** What the Worker and gateways call of the coordinator. */
 export interface CoordinatorLink {
+  /** Opens a placement (placement-sockets.ts). */
+  fetch(request: Request): Promise<Response>;
   /** Admits an agent at its gateway. The value is the id of its connection. */
   admit(gateway: number, proof: VerifiedProof): Promise<Outcome<string>>;
   /** Passes on a batch (GatewayLinks.up). */

@@ -28,6 +28,19 @@ export async function outcomeOf<T>(run: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
+/** The value of an outcome. Throws its OperationError, or that the coordinator does not answer. */
+export async function resultOf<T>(call: () => Promise<Outcome<T>>): Promise<T> {
+  let outcome: Outcome<T>;
+  try {
+    outcome = await call();
+  } catch (cause) {
+    throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
+  }
+  if ('value' in outcome) return outcome.value;
+  const { code, message, ...options } = outcome;
+  throw new OperationError(code, message, options);
+}
+
 /** Calls one verb of the coordinator. Throws TypeError if `verb` is not a method of CoordinatorApi. */
 export function callVerb<V extends CoordinatorVerb>(
   coordinator: CoordinatorApi,
@@ -40,19 +53,9 @@ export function callVerb<V extends CoordinatorVerb>(
 
 /** The coordinator as the Worker's operations use it. Each call takes a new stub. */
 export function coordinatorClient(stub: () => CoordinatorStub): CoordinatorApi {
-  const methods = coordinatorVerbs.map((verb) => {
-    const method = async (...args: unknown[]) => {
-      let outcome: Outcome<unknown>;
-      try {
-        outcome = await stub().call(verb, args);
-      } catch (cause) {
-        throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
-      }
-      if ('value' in outcome) return outcome.value;
-      const { code, message, ...options } = outcome;
-      throw new OperationError(code, message, options);
-    };
-    return [verb, method];
-  });
+  const methods = coordinatorVerbs.map((verb) => [
+    verb,
+    (...args: unknown[]) => resultOf(() => stub().call(verb, args)),
+  ]);
   return Object.fromEntries(methods);
 }

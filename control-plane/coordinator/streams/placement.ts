@@ -1,11 +1,10 @@
 /**
- * A placement: where the last start of a service is, and then what becomes of it, as lines of JSON for
- * whoever opens channels to it. Only the latest state is sent, so a stalled reader costs one line.
+ * A placement: where the last start of a service is, and then what becomes of it, for whoever opens channels
+ * to it. Only the latest state follows what its reader has used, so a stalled reader costs nothing.
  */
 import type { ChannelSubscriber } from '../../core/streams/channel-subscriber.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { GatewayAddress } from '../connections/session-peer.ts';
-import { linesOf } from './lines.ts';
 import type { Subscription } from './subscriptions.ts';
 
 /** The connection of a host. */
@@ -17,8 +16,8 @@ export interface ChannelAddress {
   gateway: GatewayAddress | null;
 }
 
-/** One line of a placement. Empty lines show that it is alive. */
-export type PlacementLine = Placed | Ended;
+/** One line of a placement. A heartbeat shows that it is alive. */
+export type PlacementLine = Placed | Ended | 'heartbeat';
 
 export interface Placed {
   /** Number of the last start; 0: none. */
@@ -43,10 +42,19 @@ export interface Ended {
 /** What a placement states; its session has the address. */
 export type PlacementState = (Omit<Placed, 'at'> & { session: AgentSession | undefined }) | Ended;
 
+/** A placement as its reader has it, in this process or over a socket (remote-placement.ts). */
+export interface OpenPlacement {
+  /**
+   * Resolves to the next line, once the reader has used the one before. Undefined: the placement is over, or
+   * its coordinator.
+   */
+  next(): Promise<PlacementLine | undefined>;
+  /** The reader has left. Its place is free. */
+  leave(): void;
+}
+
 export interface PlacementOptions {
   subscriber: ChannelSubscriber;
-  /** Its reader can end the placement by this id (Placements.left). */
-  id?: string | undefined;
   /** The current state; undefined while there is nothing new to state. */
   state(): PlacementState | undefined;
   addressOf(session: AgentSession): ChannelAddress;
@@ -54,35 +62,36 @@ export interface PlacementOptions {
   done(): void;
 }
 
-export class Placement implements Subscription {
-  readonly stream: ReadableStream<Uint8Array>;
+export class Placement implements Subscription, OpenPlacement {
   readonly subscriber: ChannelSubscriber;
-  readonly id: string | undefined;
   readonly #options: PlacementOptions;
-  #controller: ReadableByteStreamController | undefined;
+  /** Answers the reader, if it waits for a line. */
+  #answer: ((line: PlacementLine | undefined) => void) | undefined;
   #sent: PlacementState | undefined;
+  /** Why it has ended, until the reader takes that. */
+  #ended: Ended | undefined;
+  #isOver = false;
 
   constructor(options: PlacementOptions) {
     this.#options = options;
     this.subscriber = options.subscriber;
-    this.id = options.id;
-    // workerd passes only byte streams from a Durable Object to a Worker.
-    this.stream = new ReadableStream(
-      {
-        type: 'bytes',
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => this.update(),
-        cancel: () => this.#finish(),
-      },
-      { highWaterMark: 1 },
-    );
+  }
+
+  async next(): Promise<PlacementLine | undefined> {
+    if (this.#isOver) {
+      const ended = this.#ended;
+      this.#ended = undefined;
+      return ended;
+    }
+    const { promise, resolve } = Promise.withResolvers<PlacementLine | undefined>();
+    this.#answer = resolve;
+    this.update();
+    return promise;
   }
 
   /** The state may have changed. */
   update(): void {
-    if (!this.#controller) return;
+    if (this.#isOver) return;
     // Called even if nothing can be sent: the state remembers the last start of a service that has ended.
     const state = this.#options.state();
     if (!state) return;
@@ -90,42 +99,33 @@ export class Placement implements Subscription {
       this.end(state);
       return;
     }
-    if (isSame(state, this.#sent) || !this.#hasBufferSpace()) return;
+    if (!this.#answer || isSame(state, this.#sent)) return;
     this.#sent = state;
     const { session, ...rest } = state;
     this.#send({ ...rest, at: session ? this.#options.addressOf(session) : null });
   }
 
   heartbeat(): void {
-    if (this.#hasBufferSpace()) this.#controller?.enqueue(new TextEncoder().encode('\n'));
+    this.#send('heartbeat');
   }
 
   end(reason: Ended): void {
-    this.#send(reason);
+    if (this.#isOver) return;
+    if (this.#answer) this.#send(reason);
+    else this.#ended = reason;
     this.leave();
   }
 
-  /** Nobody reads any more. */
   leave(): void {
-    const controller = this.#controller;
-    this.#finish();
-    controller?.close();
-    // A byte stream with a pending read closes only after that read is answered.
-    controller?.byobRequest?.respond(0);
-  }
-
-  #hasBufferSpace(): boolean {
-    return (this.#controller?.desiredSize ?? 0) > 0;
-  }
-
-  #send(line: PlacementLine): void {
-    this.#controller?.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
-  }
-
-  #finish(): void {
-    if (!this.#controller) return;
-    this.#controller = undefined;
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#send(undefined);
     this.#options.done();
+  }
+
+  #send(line: PlacementLine | undefined): void {
+    this.#answer?.(line);
+    this.#answer = undefined;
   }
 }
 
@@ -139,10 +139,3 @@ const isSame = (one: PlacementState, other: PlacementState | undefined): boolean
   one.removed === other.removed &&
   one.away === other.away &&
   one.final === other.final;
-
-/** The lines of a placement; undefined for those that only show that it is alive. */
-export async function* placementLines(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): AsyncGenerator<PlacementLine | undefined> {
-  for await (const line of linesOf(reader)) yield line === '' ? undefined : JSON.parse(line);
-}

@@ -21,7 +21,13 @@ import type { Clock } from '../ports.ts';
 import { readDatabase } from '../turn-inputs.ts';
 import type { Turns } from '../turns.ts';
 import { accountReader } from './account-reader.ts';
-import { type ChannelAddress, type Ended, Placement, type PlacementState } from './placement.ts';
+import {
+  type ChannelAddress,
+  type Ended,
+  type OpenPlacement,
+  Placement,
+  type PlacementState,
+} from './placement.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 /** How often credentials are checked again, and placements receive a heartbeat. */
@@ -33,20 +39,17 @@ const RETRY_AFTER_S = 15;
 export interface PlacementRequest {
   subscriber: ChannelSubscriber;
   serviceId: number;
-  /**
-   * A request that arrives twice has the same id, and its second arrival is refused. Absent for readers that
-   * can't leave without notice.
-   */
-  id?: string | undefined;
   /** What opens channels: output, which outlives starts and the service, or a stream to one start. */
   for: { kind: 'log'; part: LogPart } | { kind: 'stream'; entry: AuditEntry };
 }
 
 /** Placements, here or in another object. */
 export interface PlacementSource {
-  place(request: PlacementRequest): Promise<ReadableStream<Uint8Array>>;
-  /** The reader of the placement with this id has left. On workerd nothing else reveals that for a while. */
-  left(id: string): Promise<void>;
+  /**
+   * Admits a reader or client of channels to a service. Rejects with OperationError if the service can't be
+   * reached now, or if a limit is reached.
+   */
+  place(request: PlacementRequest): Promise<OpenPlacement>;
 }
 
 /** The host of a service's last start, and the number of its starts. */
@@ -72,7 +75,7 @@ export class Placements {
   readonly #logs = new Subscriptions<Placement>({ what: 'logs', perUser: 100, inTotal: 1_000 });
   readonly #streams: Subscriptions<StreamPlacement>;
   readonly counts = new StreamCounts();
-  #isReviewScheduled = false;
+  #cancelReview: (() => void) | undefined;
 
   constructor(db: Db, turns: Turns, agents: Agents, clock: Clock, rules: StreamRules) {
     this.#db = db;
@@ -111,20 +114,11 @@ export class Placements {
     ];
   }
 
-  /**
-   * Lines of PlacementLine. Throws OperationError if the service can't be reached now, or if a limit is
-   * reached.
-   */
-  open(request: PlacementRequest): Promise<ReadableStream<Uint8Array>> {
-    const { subscriber, serviceId, id } = request;
+  /** See PlacementSource. */
+  open(request: PlacementRequest): Promise<OpenPlacement> {
     return request.for.kind === 'log'
-      ? this.#openLog({ subscriber, serviceId, id, part: request.for.part })
-      : this.#openStream({ subscriber, serviceId, id, entry: request.for.entry });
-  }
-
-  /** The reader of the placement with this id has left. */
-  left(id: string): void {
-    for (const placement of this.#all(null)) if (placement.id === id) placement.leave();
+      ? this.#openLog(request, request.for.part)
+      : this.#openStream(request, request.for.entry);
   }
 
   /** The changes of a turn are committed. */
@@ -157,31 +151,21 @@ export class Placements {
     return [...this.#logs.of(userId), ...this.#streams.of(userId)];
   }
 
-  async #openLog({
-    subscriber,
-    serviceId,
-    id,
-    part,
-  }: Omit<PlacementRequest, 'for'> & { part: LogPart }): Promise<ReadableStream<Uint8Array>> {
+  async #openLog({ subscriber, serviceId }: PlacementRequest, part: LogPart): Promise<OpenPlacement> {
     const state = this.#logStateOf(await this.#locateLog(serviceId), serviceId, part);
     this.#logs.assertAllowed(subscriber, this.#turns.cluster);
     assertPartThere(state(), part);
-    const placement = this.#placement({ subscriber, id }, state, () => this.#logs.delete(placement));
+    const placement = this.#placement(subscriber, state, () => this.#logs.delete(placement));
     this.#logs.add(placement);
-    this.#begin(placement);
-    return placement.stream;
+    this.#scheduleReview();
+    return placement;
   }
 
   /** The entry of the audit log is committed before. */
-  async #openStream({
-    subscriber,
-    serviceId,
-    id,
-    entry,
-  }: Omit<PlacementRequest, 'for'> & { entry: AuditEntry }): Promise<ReadableStream<Uint8Array>> {
+  async #openStream({ subscriber, serviceId }: PlacementRequest, entry: AuditEntry): Promise<OpenPlacement> {
     const { session, ...place } = await this.#turns.update((cluster, nowMs) => {
       const found = this.#locateStream(cluster, serviceId);
-      this.#assertRoom(subscriber, found, cluster, id);
+      this.#assertRoom(subscriber, found, cluster);
       cluster.changes.audited.push({ entry: { ...entry, targetId: serviceId }, timeMs: nowMs });
       return found;
     });
@@ -189,36 +173,36 @@ export class Placements {
     // During the commit others may have been opened, and the service may have ended.
     const end = endOf();
     if (end !== undefined) throw this.#refused('stopped', 'conflict', end);
-    this.#assertRoom(subscriber, place, this.#turns.cluster, id);
+    this.#assertRoom(subscriber, place, this.#turns.cluster);
     const { generation } = place.key;
     const state = (): PlacementState | undefined => {
       const ended = this.#turns.hasUncommittedChanges ? undefined : endOf();
       return ended === undefined ? { generation, session, removed: false, final: false } : { ended };
     };
     const placement: StreamPlacement = Object.assign(
-      this.#placement({ subscriber, id }, state, () => this.#streams.delete(placement)),
+      this.#placement(subscriber, state, () => this.#streams.delete(placement)),
       { place },
     );
     this.#streams.add(placement);
     this.counts.opened(entry.action);
-    this.#begin(placement);
+    this.#scheduleReview();
     // The credential may have ended since the request was authorised.
     void this.review(subscriber.userId);
-    return placement.stream;
+    return placement;
   }
 
   #placement(
-    request: Pick<PlacementRequest, 'subscriber' | 'id'>,
+    subscriber: ChannelSubscriber,
     state: () => PlacementState | undefined,
-    done: () => void,
+    remove: () => void,
   ): Placement {
     const addressOf = (session: AgentSession) => this.#addressOf(session);
-    return new Placement({ ...request, state, addressOf, done });
-  }
-
-  #begin(placement: Placement): void {
-    this.#scheduleReview();
-    placement.update();
+    const done = () => {
+      remove();
+      // A review that is due would keep the object of the coordinator awake.
+      if (this.size === 0) this.#cancelReview?.();
+    };
+    return new Placement({ subscriber, state, addressOf, done });
   }
 
   #addressOf({ hostId, peer }: AgentSession): ChannelAddress {
@@ -227,16 +211,19 @@ export class Placements {
   }
 
   #scheduleReview(): void {
-    if (this.#isReviewScheduled || this.size === 0) return;
-    this.#isReviewScheduled = true;
-    this.#clock.after(REVIEW_INTERVAL_MS, () => {
-      this.#isReviewScheduled = false;
+    if (this.#cancelReview || this.size === 0) return;
+    const cancel = this.#clock.after(REVIEW_INTERVAL_MS, () => {
+      this.#cancelReview = undefined;
       for (const placement of this.#all(null)) placement.heartbeat();
       // Without other work, only this reveals that another coordinator has taken over.
-      if (this.size > 0) this.#turns.confirmEpoch();
+      this.#turns.confirmEpoch();
       void this.review(null);
       this.#scheduleReview();
     });
+    this.#cancelReview = () => {
+      this.#cancelReview = undefined;
+      cancel();
+    };
   }
 
   /** Throws if the output of the service can't be read now. */
@@ -331,11 +318,8 @@ export class Placements {
     subscriber: ChannelSubscriber,
     { key, hostId }: StreamPlace,
     cluster: Cluster | undefined,
-    id: string | undefined,
   ): void {
     const all = this.#streams.of(null);
-    if (id !== undefined && all.some((stream) => stream.id === id))
-      throw new OperationError('conflict', 'The stream has its permit already.');
     try {
       this.#streams.assertAllowed(subscriber, cluster);
     } catch (error) {

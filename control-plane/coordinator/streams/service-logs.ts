@@ -10,7 +10,7 @@ import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { ChannelPort } from '../connections/open-channels.ts';
 import { type LogChannels, LogRelay } from './log-relay.ts';
-import { type ChannelAddress, type Placed, placementLines } from './placement.ts';
+import type { ChannelAddress, Placed } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
 
 /**
@@ -47,9 +47,7 @@ export const serviceLogs =
   (deps: ServiceLogsDeps): OpenLog =>
   async (subscriber, serviceId, format, from, part = {}) => {
     const { lastLine, ...reader } = subscriber;
-    const id = crypto.randomUUID();
-    const request = { subscriber: reader, serviceId, id, for: { kind: 'log', part } } as const;
-    const placement = (await deps.place(request)).getReader();
+    const placement = await deps.place({ subscriber: reader, serviceId, for: { kind: 'log', part } });
     let placed: Placed | undefined;
     let connection: string | undefined;
     let logs: HostLogs | undefined;
@@ -62,14 +60,12 @@ export const serviceLogs =
       return { generation, removed, away, final, channels: logs?.channels };
     };
     const done = () => {
-      void placement.cancel().catch(() => {});
-      // On workerd, the cancellation is not noticed where the placement is.
-      void deps.left(id).catch(() => {});
+      placement.leave();
     };
     const relay = new LogRelay({ service: serviceId, format, source, done, from, part });
     const follow = async () => {
-      for await (const line of placementLines(placement)) {
-        if (!line) relay.heartbeat();
+      for (let line = await placement.next(); line; line = await placement.next()) {
+        if (line === 'heartbeat') relay.heartbeat();
         else if ('ended' in line) {
           // The runtime drops whatever a request has still to send once its response has ended.
           logs?.close();

@@ -4,13 +4,13 @@
  */
 import { decodeRequest, targetOf } from '../../../shared/streams/client-messages.ts';
 import { streamDeed } from '../../core/accounts/audit.ts';
-import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { ChannelPort } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
-import { type ChannelAddress, placementLines } from './placement.ts';
+import type { ChannelAddress } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
+import { followStream } from './stream-placement.ts';
 import { type ClientSocket, StreamRelay } from './stream-relay.ts';
 
 export interface StreamSessionDeps extends PlacementSource {
@@ -29,14 +29,10 @@ export class StreamSession {
   readonly #deps: StreamSessionDeps;
   readonly #request: StreamRequest;
   readonly #relay: StreamRelay;
-  /** The id of its placement. */
-  readonly #id = crypto.randomUUID();
-  #placement: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** Where the placements are, one may have been given. */
-  #mayHavePlacement = false;
   #isRequested = false;
   #isOver = false;
   #cancelWait: () => void;
+  #leavePlacement = () => {};
 
   constructor(client: ClientSocket, request: StreamRequest, deps: StreamSessionDeps) {
     this.#deps = deps;
@@ -74,33 +70,16 @@ export class StreamSession {
     );
     const { subscriber, serviceId, doer } = this.#request;
     const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.auditedCommandLength) };
-    this.#mayHavePlacement = true;
-    const open = async () => {
-      const stream = await this.#deps.place({
-        subscriber,
-        serviceId,
-        id: this.#id,
-        for: { kind: 'stream', entry },
-      });
-      this.#placement = stream.getReader();
-      if (this.#isOver) return this.#leave();
-      for await (const line of placementLines(this.#placement)) {
-        if (!line) continue;
-        if ('ended' in line) return this.#relay.end(line.ended);
-        const channels = line.at && (await this.#deps.channelsAt(line.at));
+    this.#leavePlacement = followStream(this.#deps, { subscriber, serviceId }, entry, {
+      placed: async ({ at, generation }) => {
+        const channels = at && (await this.#deps.channelsAt(at));
         // A client that has left meanwhile would leave its stream open at the agent.
         if (this.#isOver) return;
         this.#cancelWait();
-        const key = { service: serviceId, generation: line.generation };
-        if (channels) this.#relay.begin(channels, key, targetOf(wanted));
+        if (channels) this.#relay.begin(channels, { service: serviceId, generation }, targetOf(wanted));
         else this.#relay.end('The host has lost its connection. Try again.');
-      }
-      this.#relay.end('The control plane has restarted. Try again.');
-    };
-    open().catch((error: unknown) => {
-      const isKnown = error instanceof OperationError;
-      if (isKnown) this.#mayHavePlacement = false;
-      this.#relay.end(isKnown ? error.message : 'The control plane can not open the stream. Try again.');
+      },
+      ended: ({ message }) => this.#relay.end(message),
     });
   }
 
@@ -111,12 +90,6 @@ export class StreamSession {
   #over(): void {
     this.#isOver = true;
     this.#cancelWait();
-    this.#leave();
-  }
-
-  #leave(): void {
-    void this.#placement?.cancel().catch(() => {});
-    // Without it, the next heartbeat reveals the end.
-    if (this.#mayHavePlacement) void this.#deps.left(this.#id).catch(() => {});
+    this.#leavePlacement();
   }
 }

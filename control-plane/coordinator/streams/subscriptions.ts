@@ -10,10 +10,7 @@ import { isCurrent, type Subscriber } from '../../core/streams/channel-subscribe
 /** An open stream with its subscriber. */
 export interface Subscription {
   readonly subscriber: Subscriber;
-  /**
-   * Sends a frame without content, if the format has one. On workerd, only output reveals that a subscriber
-   * has left.
-   */
+  /** Sends a frame without content, if the format has one: only that reveals some clients that have left. */
   heartbeat(): void;
 }
 

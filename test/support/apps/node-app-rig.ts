@@ -10,7 +10,6 @@ import { AppRelay } from '../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenChannels } from '../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
-import type { PlacementLine } from '../../../control-plane/coordinator/streams/placement.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../control-plane/core/model/stream-rules.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
@@ -20,12 +19,8 @@ import { decodeChunk } from '../../../shared/protocol/codec.ts';
 import type { ChannelDown } from '../../../shared/protocol/down.ts';
 import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
 import { listenOn } from '../hosts/port.ts';
+import { PLACED, ScriptedPlacement } from '../rigs/scripted-placement.ts';
 import { appRequest } from './app-request.ts';
-
-interface Permit {
-  send(line: PlacementLine): void;
-  isOpen: boolean;
-}
 
 /** `requestMs`: how long a request may take that is not for an application. */
 export async function startNodeAppRig(requestMs = 600_000) {
@@ -49,30 +44,15 @@ export async function startNodeAppRig(requestMs = 600_000) {
     send: (message) => streams.receive(message),
     sendBytes: async (frame) => streams.chunk(decodeChunk(frame)),
   });
-  const permits: Permit[] = [];
+  const permits: ScriptedPlacement[] = [];
   const relay = new AppRelay({
     clock: nodeClock(() => {}),
     rules: defaultStreamRules,
-    left: async () => {},
-    place: async () =>
-      new ReadableStream({
-        start(controller) {
-          const send = (line: PlacementLine) =>
-            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
-          const permit = { send, isOpen: true };
-          permits.push(permit);
-          send({
-            generation: 1,
-            at: { hostId: 1, host: 'one', gateway: null },
-            removed: false,
-            final: false,
-          });
-        },
-        cancel() {
-          const permit = permits.find(({ isOpen }) => isOpen);
-          if (permit) permit.isOpen = false;
-        },
-      }),
+    place: async () => {
+      const permit = new ScriptedPlacement(PLACED);
+      permits.push(permit);
+      return permit;
+    },
     channelsAt: async () => streams,
   });
   const app = new Hono();

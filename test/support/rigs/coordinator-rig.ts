@@ -1,6 +1,6 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
-import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
+import type { OpenLog } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SavedCoordinator } from '../../../control-plane/coordinator/sleep/saved-state.ts';
 import { ownLogs, serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
@@ -133,7 +133,10 @@ export class CoordinatorRig {
 
   /** Opens logs through a coordinator: by default this one. */
   logsOf(coordinator = this.coordinator): OpenLog {
-    return serviceLogs({ ...placementsOf(coordinator), logsAt: ownLogs(coordinator.agents) });
+    return serviceLogs({
+      place: (request) => coordinator.place(request),
+      logsAt: ownLogs(coordinator.agents),
+    });
   }
 
   openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {

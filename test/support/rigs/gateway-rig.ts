@@ -1,15 +1,18 @@
 /** A coordinator and one gateway for tests, joined by calls that a test can hold back, lose or repeat. */
 
 import type { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import type { SocketEvents } from '../../../control-plane/coordinator/connections/object-socket.ts';
 import { WINDOW_BYTES_OF_OBJECT } from '../../../control-plane/coordinator/connections/open-channels.ts';
-import { type OpenLog, placementsOf } from '../../../control-plane/coordinator/coordinator-api.ts';
+import type { OpenLog } from '../../../control-plane/coordinator/coordinator-api.ts';
 import { type ConnectionState, Gateway } from '../../../control-plane/coordinator/gateways/gateway.ts';
-import type {
-  DialGateway,
-  SocketEvents,
-} from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
+import type { DialGateway } from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import { GatewayLinks } from '../../../control-plane/coordinator/gateways/gateway-links.ts';
 import { gatewayLogs } from '../../../control-plane/coordinator/runtime/gateway-channels.ts';
+import type { PlacementSource } from '../../../control-plane/coordinator/streams/placements.ts';
+import {
+  remotePlacements,
+  servePlacement,
+} from '../../../control-plane/coordinator/streams/remote-placement.ts';
 import { serviceLogs } from '../../../control-plane/coordinator/streams/service-logs.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -117,8 +120,18 @@ export class GatewayRig {
 
   /** The `openLog` of the coordinator's client in the Worker. */
   get openLog(): OpenLog {
-    const { coordinator } = this.rig;
-    return serviceLogs({ ...placementsOf(coordinator), logsAt: gatewayLogs(this.dial, this.memory) });
+    return serviceLogs({ ...this.placements, logsAt: gatewayLogs(this.dial, this.memory) });
+  }
+
+  /** The placements of the coordinator, as the Worker and gateways have them. */
+  get placements(): PlacementSource {
+    const { coordinator, clock } = this.rig;
+    return remotePlacements(async (request, events) => {
+      const { near, far } = socketPair(events);
+      const placement = await coordinator.place(structuredClone(request));
+      far.begin(servePlacement(placement, near, clock));
+      return far;
+    });
   }
 
   /** Opens channels at the gateway as the Worker does. */

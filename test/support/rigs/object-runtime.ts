@@ -13,9 +13,14 @@ export class PairedSocket {
   isBroken = false;
   peer: PairedSocket | undefined;
   readonly #listeners: [type: string, run: Listener][] = [];
+  readonly #waiting: unknown[] = [];
 
+  /** What has arrived before is delivered a moment later. */
   accept(): void {
     this.isAccepted = true;
+    queueMicrotask(() => {
+      for (const data of this.#waiting.splice(0)) this.emit('message', { data });
+    });
   }
 
   addEventListener(type: string, run: Listener): void {
@@ -24,8 +29,13 @@ export class PairedSocket {
 
   send(data: unknown): void {
     if (this.isBroken) throw new TypeError('the socket has closed');
-    this.peer?.received.push(data);
-    this.peer?.emit('message', { data });
+    this.peer?.receive(data);
+  }
+
+  receive(data: unknown): void {
+    this.received.push(data);
+    if (this.isAccepted) this.emit('message', { data });
+    else this.#waiting.push(data);
   }
 
   close(...args: unknown[]): void {
@@ -48,6 +58,10 @@ class SocketResponse extends Response {
     super(body, { ...init, status: init.status === 101 ? 200 : (init.status ?? 200) });
     if (init.status === 101) Object.defineProperty(this, 'status', { value: 101 });
     this.webSocket = init.webSocket;
+  }
+
+  static override json(value: unknown): Response {
+    return new SocketResponse(JSON.stringify(value));
   }
 }
 

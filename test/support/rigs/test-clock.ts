@@ -8,6 +8,11 @@ export class TestClock implements Clock {
   #stepsMs = 0;
   #timers: { timeMs: number; run: () => void }[] = [];
 
+  /** Number of timers that are set. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
   nowMs(): number {
     return this.#nowMs;
   }

@@ -10,17 +10,17 @@ import { beforeEach, expect, test } from 'vitest';
 import { Channels } from '../../../agent/channels/channels.ts';
 import { AgentPipe } from '../../../control-plane/coordinator/apps/agent-pipe.ts';
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
+import type {
+  ObjectSocket,
+  SocketEvents,
+} from '../../../control-plane/coordinator/connections/object-socket.ts';
 import { OpenChannels } from '../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic, type Traffic } from '../../../control-plane/coordinator/connections/traffic.ts';
 import {
   type DialGateway,
   GatewayChannels,
-  type SocketEvents,
 } from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
-import {
-  type ObjectSocket,
-  PassedChannel,
-} from '../../../control-plane/coordinator/gateways/passed-channel.ts';
+import { PassedChannel } from '../../../control-plane/coordinator/gateways/passed-channel.ts';
 import { LogRelay } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import { StreamRelay } from '../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../shared/protocol/codec.ts';

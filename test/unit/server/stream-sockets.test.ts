@@ -13,15 +13,9 @@ import { serveStreams } from '../../../control-plane/server/stream-sockets.ts';
 import { STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
 import { WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ADMIN_SUBSCRIBER } from '../../support/apps/app-request.ts';
+import { PLACED, ScriptedPlacement } from '../../support/rigs/scripted-placement.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const PLACED = {
-  generation: 1,
-  at: { hostId: 1, host: 'one', gateway: null },
-  removed: false,
-  final: false,
-};
-const LINE = new TextEncoder().encode(`${JSON.stringify(PLACED)}\n`);
 /** The opcodes of binary frames, and of those that continue one. The first bit is set in the last frame. */
 const [BINARY, MORE, LAST] = [0x02, 0x00, 0x80];
 
@@ -54,8 +48,7 @@ async function serve(took: () => void, isBehind = () => false): Promise<() => Pr
     {
       clock: nodeClock(() => {}),
       rules: defaultStreamRules,
-      place: async () => new ReadableStream({ start: (controller) => controller.enqueue(LINE) }),
-      left: async () => {},
+      place: async () => new ScriptedPlacement(PLACED),
       channelsAt: async () => channels,
     },
     () => {},

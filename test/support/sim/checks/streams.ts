@@ -28,8 +28,8 @@ export interface KnownStream {
 
 /** How much longer than its longest time a stream may be open. */
 const SLACK_MS = 30_000;
-/** The next heartbeat of a permit, after a call that was late or lost. */
-const REMOTE_MS = 130_000;
+/** By then a coordinator in another process has noticed that a stream is over. */
+const REMOTE_MS = 3_000;
 /** No two streams have the same bytes. */
 export function bytesOf(salt: number, from: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length);

@@ -21,6 +21,12 @@ const mutantsOfStreams: readonly Mutant[] = [
     to: '() => {}',
   },
   {
+    name: 'keep the placement of a reader whose socket has closed',
+    file: 'control-plane/coordinator/streams/remote-placement.ts',
+    from: 'closed: leave };',
+    to: 'closed: () => {} };',
+  },
+  {
     name: 'let the streams of a session go on after its end',
     inShortForm: true,
     file: 'control-plane/coordinator/streams/placements.ts',

@@ -12,13 +12,13 @@ import { WINDOW_BYTES_OF_OBJECT } from '../../../../control-plane/coordinator/co
 import type { PassedBytes } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import type { CoordinatorDeps } from '../../../../control-plane/coordinator/coordinator.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
-import type { CoordinatorApi } from '../../../../control-plane/coordinator/coordinator-api.ts';
-import { type OpenLog, placementsOf } from '../../../../control-plane/coordinator/coordinator-api.ts';
+import type { CoordinatorApi, OpenLog } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import type { Portion, Rejected } from '../../../../control-plane/coordinator/gateways/portion.ts';
 import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 import { Standby } from '../../../../control-plane/coordinator/standby.ts';
+import type { PlacementSource } from '../../../../control-plane/coordinator/streams/placements.ts';
 import {
   ownChannels,
   ownLogs,
@@ -83,7 +83,7 @@ export class ControlPlane implements Server {
   /** True once another control plane has taken over. Only a restart lets this one take over again. */
   isRetired = false;
   process: Process;
-  coordinator: CoordinatorApi;
+  coordinator: CoordinatorApi & PlacementSource;
   readonly #agents: Pick<Agents, 'connect' | 'session'>;
   readonly #standby: Standby | undefined;
   readonly #world: World;
@@ -182,7 +182,7 @@ export class ControlPlane implements Server {
     this.#alarm.guard();
   }
 
-  #guarded(coordinator: Coordinator): CoordinatorApi {
+  #guarded(coordinator: Coordinator): Coordinator {
     const get = (target: Coordinator, name: string | symbol) => {
       const verb: unknown = Reflect.get(target, name);
       if (typeof verb !== 'function') return verb;
@@ -231,7 +231,7 @@ export class ControlPlane implements Server {
           this.#memory,
         )
       : ownLogs(this.#agents);
-    return serviceLogs({ ...placementsOf(coordinator), logsAt })(...args);
+    return serviceLogs({ place: (request) => coordinator.place(request), logsAt })(...args);
   }
 
   /** What a stream of a client here requires, if agents are connected here. */
@@ -240,7 +240,6 @@ export class ControlPlane implements Server {
       clock: { ...clockOf(this.#world, this.process), monotonicMs: () => this.#world.nowMs },
       rules,
       place: (request) => this.coordinator.place(request),
-      left: (id) => this.coordinator.leavePlacement(id),
       channelsAt: async (at) => ownChannels(this.#agents, at),
     };
   }

@@ -3,8 +3,13 @@
  * without effect, arrive twice, or hang. Their random choices are apart from those of the world, so that a
  * world without gateways does not depend on them.
  */
+import type {
+  ObjectSocket,
+  SocketEvents,
+} from '../../../../control-plane/coordinator/connections/object-socket.ts';
 import { Choices, seededRandom } from '../../tools/random.ts';
 import { ifAlive, type Process, type World } from '../world/time.ts';
+import { ObjectSockets } from './object-socket.ts';
 
 export type CallFault = 'late' | 'lost' | 'answer lost' | 'doubled' | 'hanging';
 
@@ -27,6 +32,44 @@ export class GatewayCalls extends Choices {
     run: () => T | Promise<T>,
   ): Promise<T> {
     return ifAlive(from, this.#call(target, run));
+  }
+
+  /**
+   * Opens a socket from a process to the one that `target` returns. `serve` returns what to do when something
+   * arrives there, or answers without a socket.
+   */
+  async dial(
+    from: Process,
+    target: () => Process | undefined,
+    events: SocketEvents,
+    serve: (socket: ObjectSocket) => Promise<SocketEvents | 'full' | undefined>,
+  ): Promise<ObjectSocket | 'full' | undefined> {
+    let sockets: ObjectSockets | undefined;
+    const open = async () => {
+      const process = target();
+      // The runtime repeats no request for a socket.
+      if (sockets || !process) return undefined;
+      const pair = new ObjectSockets(this.#world, from, process, events);
+      sockets = pair;
+      const served = await serve(pair.server);
+      if (!served || served === 'full') {
+        pair.close();
+        return served;
+      }
+      pair.serve(served);
+      return pair.reader;
+    };
+    try {
+      return await this.call(from, target, () => {
+        const answer = open();
+        // It may fail before the answer has arrived.
+        answer.catch(() => {});
+        return answer;
+      });
+    } catch (error) {
+      sockets?.close();
+      throw error;
+    }
   }
 
   async #call<T>(target: () => Process | undefined, run: () => T | Promise<T>): Promise<T> {

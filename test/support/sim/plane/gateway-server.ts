@@ -3,9 +3,15 @@
  * sockets, and it can sleep, which ends only its memory.
  */
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
+import type { ObjectSocket } from '../../../../control-plane/coordinator/connections/object-socket.ts';
 import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
 import type { DialGateway } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import type { GatewayLink } from '../../../../control-plane/coordinator/runtime/object-links.ts';
+import {
+  type DialPlacement,
+  remotePlacements,
+  servePlacement,
+} from '../../../../control-plane/coordinator/streams/remote-placement.ts';
 import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
@@ -13,10 +19,8 @@ import { type Accepted, type Link, type Network, REMOVED, type Server } from '..
 import { Process, type World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { GatewayCalls } from './gateway-calls.ts';
-import { ObjectSockets } from './object-socket.ts';
 import { clockOf } from './plane-gateway-links.ts';
 import { RelayCheck } from './relay-check.ts';
-import { RemotePermit } from './remote-permit.ts';
 
 /** What is attached to a socket. */
 interface Attached {
@@ -107,28 +111,17 @@ export class GatewayServer implements Server {
   }
 
   /** Opens a socket to a channel here, with `from` as its reader. */
-  async dial(from: Process, ...[, request, events]: Parameters<DialGateway>): ReturnType<DialGateway> {
-    let sockets: ObjectSockets | undefined;
-    const open = async () => {
-      // The runtime repeats no request for a socket.
-      if (sockets) return undefined;
-      const memory = this.memory;
-      const pair = new ObjectSockets(this.#world, from, memory, events);
-      sockets = pair;
-      const passed = await this.gateway.pass(structuredClone(request), () => pair.server);
-      if (!passed || passed === 'full') {
-        pair.close();
-        return passed;
-      }
-      pair.serverEvents = { message: (data) => passed.receive(data), closed: () => passed.closed() };
-      return pair.reader;
-    };
-    try {
-      return await this.#calls.call(from, () => this.memory, open);
-    } catch (error) {
-      sockets?.close();
-      throw error;
-    }
+  dial(from: Process, ...[, request, events]: Parameters<DialGateway>): ReturnType<DialGateway> {
+    return this.#calls.dial(
+      from,
+      () => this.memory,
+      events,
+      async (socket) => {
+        const passed = await this.gateway.pass(structuredClone(request), () => socket);
+        if (!passed || passed === 'full') return passed;
+        return { message: (data) => passed.receive(data), closed: () => passed.closed() };
+      },
+    );
   }
 
   /** What a stream of a client here requires. */
@@ -136,42 +129,28 @@ export class GatewayServer implements Server {
     const world = this.#world;
     const memory = this.memory;
     const gateway = this.gateway;
-    const call = <T>(run: (coordinator: ControlPlane) => Promise<T>): Promise<T> => {
-      const coordinator = this.#coordinator();
-      const to = () => coordinator?.process;
-      return this.#calls.call(memory, to, () => {
-        const answer = run(coordinator as ControlPlane);
-        // It may fail before the answer has arrived.
-        answer.catch(() => {});
-        return answer;
-      });
-    };
     return {
       clock: { ...clockOf(world, memory), monotonicMs: () => world.nowMs },
       rules,
-      place: async (request) => {
-        const permits: RemotePermit[] = [];
-        let isAbandoned = false;
-        try {
-          const answer = await call(async (coordinator) => {
-            const { process } = coordinator;
-            const permit = await coordinator.coordinator.place(request);
-            const remote = new RemotePermit(world, process, permit);
-            permits.push(remote);
-            // A call that has made two returns the first.
-            if (isAbandoned || permits.length > 1) remote.abandon();
-            return remote.stream;
-          });
-          return answer;
-        } catch (error) {
-          isAbandoned = true;
-          for (const permit of permits) permit.abandon();
-          throw error;
-        }
-      },
-      left: (id) => call((coordinator) => coordinator.coordinator.leavePlacement(id)),
+      ...remotePlacements((...args) => this.#dialCoordinator(memory, ...args)),
       channelsAt: async ({ gateway: at }) => (at ? gateway.channelsOf(at) : undefined),
     };
+  }
+
+  async #dialCoordinator(
+    from: Process,
+    ...[request, events]: Parameters<DialPlacement>
+  ): ReturnType<DialPlacement> {
+    const coordinator = this.#coordinator();
+    if (!coordinator) throw new Error('there is no coordinator');
+    const { process } = coordinator;
+    const serve = async (socket: ObjectSocket) => {
+      const placement = await coordinator.coordinator.place(structuredClone(request));
+      return servePlacement(placement, socket, clockOf(this.#world, process));
+    };
+    const socket = await this.#calls.dial(from, () => process, events, serve);
+    if (!socket || socket === 'full') throw new Error('the call was lost');
+    return socket;
   }
 
   /** Ends the object and its sockets. */

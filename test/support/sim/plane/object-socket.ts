@@ -2,8 +2,10 @@
  * A socket between two objects, as workerd has it: what is sent arrives in order, and the end of either
  * object closes it for the other one a moment later.
  */
-import type { SocketEvents } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
-import type { ObjectSocket } from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
+import type {
+  ObjectSocket,
+  SocketEvents,
+} from '../../../../control-plane/coordinator/connections/object-socket.ts';
 import type { Process, World } from '../world/time.ts';
 
 const LATENCY_MS = 0.25;
@@ -13,22 +15,27 @@ export class ObjectSockets {
   /** The ends, each for the object that uses it. */
   readonly reader: ObjectSocket;
   readonly server: ObjectSocket;
-  /** What the server's end receives. Set before anything can arrive. */
-  serverEvents: SocketEvents | undefined;
   readonly #world: World;
   readonly #ends: { process: Process; events(): SocketEvents | undefined }[];
+  #served: SocketEvents | undefined;
   #isOpen = true;
 
   constructor(world: World, reader: Process, server: Process, readerEvents: SocketEvents) {
     this.#world = world;
     this.#ends = [
       { process: reader, events: () => readerEvents },
-      { process: server, events: () => this.serverEvents },
+      { process: server, events: () => this.#served },
     ];
     const close = () => this.close();
     this.reader = { send: (data) => this.#arrives(1, data), close };
     this.server = { send: (data) => this.#arrives(0, data), close };
     this.#look();
+  }
+
+  /** What to do when something arrives at the server's end. Called before anything can. */
+  serve(events: SocketEvents): void {
+    this.#served = events;
+    if (!this.#isOpen) events.closed();
   }
 
   close(): void {

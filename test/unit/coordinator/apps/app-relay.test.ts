@@ -4,7 +4,6 @@ import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
-import type { PlacementLine } from '../../../../control-plane/coordinator/streams/placement.ts';
 import {
   defaultStreamRules,
   type StreamRules,
@@ -14,6 +13,7 @@ import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import { encodeAnswerHead, type HeaderPair } from '../../../../shared/streams/app-heads.ts';
 import { ADMIN_DOER, ADMIN_SUBSCRIBER } from '../../../support/apps/app-request.ts';
+import { PLACED, ScriptedPlacement } from '../../../support/rigs/scripted-placement.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 
 interface Timer {
@@ -28,15 +28,14 @@ let closed: number[];
 let ended: number[];
 /** What was sent on all channels. */
 let written: string;
-let left: string[];
 let deeds: unknown[];
-let permits: { send(line: PlacementLine): void; close(): void; isOver: boolean }[];
+let permits: ScriptedPlacement[];
 let channels: OpenChannels | undefined;
 let relay: AppRelay;
 
 beforeEach(() => {
   [timers, opened, opening, closed, deeds, permits] = [new Set(), [], [], [], [], []];
-  [ended, left, written] = [[], [], ''];
+  [ended, written] = [[], ''];
   channels = newChannels();
   relay = relayWith(defaultStreamRules);
 });
@@ -52,32 +51,16 @@ const relayWith = (rules: StreamRules) =>
       },
     },
     rules,
-    left: async (id) => void left.push(id),
     place: async (request) => {
       if (request.for.kind === 'stream') deeds.push(request.for.entry);
-      let permit: (typeof permits)[number] | undefined;
-      return new ReadableStream({
-        start(controller) {
-          const send = (line: PlacementLine) =>
-            controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
-          permit = { send, close: () => controller.close(), isOver: false };
-          permits.push(permit);
-          send({
-            generation: 1,
-            at: { hostId: 1, host: 'one', gateway: null },
-            removed: false,
-            final: false,
-          });
-        },
-        cancel() {
-          if (permit) permit.isOver = true;
-        },
-      });
+      const permit = new ScriptedPlacement(PLACED);
+      permits.push(permit);
+      return permit;
     },
     channelsAt: async () => channels,
   });
 afterEach(() => {
-  for (const { isOver, send } of permits) if (!isOver) send({ ended: 'the test is over' });
+  for (const permit of permits) permit.send({ ended: 'the test is over' });
 });
 
 function newChannels(): OpenChannels {
@@ -137,9 +120,9 @@ test('H715, H718: requests of one credential to one port share a permit, which i
   expect(deeds).toEqual([{ ...REQUEST.doer, action: 'use-app', fields: ['port=8080'] }]);
   for (const nth of [0, 1]) answer(nth, [], 'x');
   for (const one of await Promise.all(both)) await responseOf(one, 'GET').text();
-  expect(permits[0]?.isOver).toBe(false);
+  expect(permits[0]?.isLeft).toBe(false);
   runTimers(60_000);
-  expect(permits[0]?.isOver).toBe(true);
+  expect(permits[0]?.isLeft).toBe(true);
   const other = ask({ port: 9090 });
   await countOpen(3);
   expect(permits).toHaveLength(2);
@@ -390,12 +373,11 @@ test('H716: a permit of a coordinator that has restarted ends its requests, and 
   const asked = failure(ask());
   await countOpen(1);
   permits[0]?.close();
-  if (permits[0]) permits[0].isOver = true;
   expect(await asked).toMatchObject({ message: 'The control plane has restarted. Try again.' });
   await turns();
-  expect([closed, left.length, [...timers].filter(({ delayMs }) => delayMs === 60_000)]).toEqual([
+  expect([closed, permits[0]?.isLeft, [...timers].filter(({ delayMs }) => delayMs === 60_000)]).toEqual([
     opened,
-    1,
+    true,
     [],
   ]);
 });

@@ -1,6 +1,5 @@
 /** A file of a service, whose content comes from the gateway of its host to a reader in another object. */
 import { beforeEach, expect, test } from 'vitest';
-import { placementsOf } from '../../../../control-plane/coordinator/coordinator-api.ts';
 import { gatewayChannels } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { openDownload } from '../../../../control-plane/coordinator/streams/download.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
@@ -26,7 +25,7 @@ beforeEach(async () => {
       target: { path: '/a', form: 'file' },
     },
     {
-      ...{ clock: rig.rig.clock, rules: defaultStreamRules, ...placementsOf(rig.rig.coordinator) },
+      ...{ clock: rig.rig.clock, rules: defaultStreamRules, ...rig.placements },
       channelsAt: async (at) => gatewayChannels(rig.dial, rig.memory, at),
     },
   );

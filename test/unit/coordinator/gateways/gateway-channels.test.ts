@@ -1,11 +1,11 @@
 /** Channels of a reader in another object: the socket of each, and what becomes of one that never opens. */
 
 import { beforeEach, expect, test } from 'vitest';
+import type { SocketEvents } from '../../../../control-plane/coordinator/connections/object-socket.ts';
 import type { ChannelSink } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import {
   type DialGateway,
   GatewayChannels,
-  type SocketEvents,
 } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import { WindowMemory } from '../../../../shared/streams/window.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';

@@ -1,10 +1,10 @@
 /** The socket of a channel between the Worker and the object of a gateway on workerd. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { SocketEvents } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import type {
-  ChannelRequest,
   ObjectSocket,
-} from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
+  SocketEvents,
+} from '../../../../control-plane/coordinator/connections/object-socket.ts';
+import type { ChannelRequest } from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
 import { AwakeTime } from '../../../../control-plane/coordinator/sleep/awake-time.ts';
 import { type PairedSocket, stubRuntime } from '../../../support/rigs/object-runtime.ts';
 

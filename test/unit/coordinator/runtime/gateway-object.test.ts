@@ -141,7 +141,7 @@ test('P174: a reader in the Worker has a channel to an agent at the gateway, whi
     const target = { kind: 'output', offset: 0, format: 'raw' };
     const key = { service: 7, generation: 2 };
     const request = { at: { connection, sent: 0 }, key, target, credit: 100 };
-    const headers = { 'berth-channel': JSON.stringify(request) };
+    const headers = { 'berth-request': JSON.stringify(request) };
     return object.fetch(new Request('https://gateway/channel', { headers }));
   };
   expect((await dial('life.2')).status).toBe(404);

@@ -2,13 +2,11 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type {
-  DialGateway,
-  SocketEvents,
-} from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
-import type {
-  ChannelRequest,
   ObjectSocket,
-} from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
+  SocketEvents,
+} from '../../../../control-plane/coordinator/connections/object-socket.ts';
+import type { DialGateway } from '../../../../control-plane/coordinator/gateways/gateway-channels.ts';
+import type { ChannelRequest } from '../../../../control-plane/coordinator/gateways/passed-channel.ts';
 import { gatewayLogs } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import type { Ended, Placed } from '../../../../control-plane/coordinator/streams/placement.ts';
 import { serviceLogs } from '../../../../control-plane/coordinator/streams/service-logs.ts';
@@ -16,9 +14,9 @@ import { encodeFrame, FRAME_HEADER_BYTES, heartbeat } from '../../../../shared/s
 import { WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { WindowMemory } from '../../../../shared/streams/window.ts';
 import { owner } from '../../../support/rigs/coordinator-rig.ts';
+import { PLACED, ScriptedPlacement } from '../../../support/rigs/scripted-placement.ts';
 
-let coordinator: ReadableStreamDefaultController<Uint8Array>;
-let hasLeft: boolean;
+let placement: ScriptedPlacement;
 /** The channels that were opened at gateways, and what they have been sent. */
 let opens: {
   gateway: number;
@@ -34,7 +32,7 @@ let end: string | undefined;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  [opens, read, end, hasLeft] = [[], [], undefined, false];
+  [opens, read, end] = [[], [], undefined];
   serve = async (socket) => socket;
   memory = new WindowMemory(MEMORY_BYTES);
 });
@@ -52,27 +50,15 @@ const atGateway = (change = {}) => ({
 
 /** The coordinator's news of the log. */
 async function news(change: Partial<Placed | Ended> = {}) {
-  const state = { generation: 1, removed: false, final: false, at: atGateway(), ...change };
-  coordinator.enqueue(Buffer.from(`${JSON.stringify(state)}\n`));
+  placement.send({ ...PLACED, at: atGateway(), ...change });
   await turns();
 }
 
 /** Opens the log, and reads it unless `isStalled`. */
 async function open({ part = {}, isStalled = false, isFramed = false, first = {}, lastLine = '' } = {}) {
-  const placements = {
-    place: async () =>
-      new ReadableStream({
-        start: (controller) => {
-          coordinator = controller;
-        },
-        cancel: () => {
-          hasLeft = true;
-        },
-      }),
-    left: async () => {},
-  };
+  placement = new ScriptedPlacement();
   const openLog = serviceLogs({
-    ...placements,
+    place: async () => placement,
     logsAt: gatewayLogs((gateway, request, events) => {
       const one = { gateway, request, sent: [] as string[], isClosed: false, events };
       opens.push(one);
@@ -134,7 +120,7 @@ test('P174: output is read from the gateway of the last start, and of the next o
   await output('two');
   await tell('channel.end', { missing: true });
   expect([read, end]).toEqual([['one', 'two'], 'the rest of the log is no longer available']);
-  expect([closed(), hasLeft]).toEqual([[true, true], true]);
+  expect([closed(), placement.isLeft]).toEqual([[true, true], true]);
 });
 
 test('P174: the log ends once its last start has, if the coordinator knows of no further one', async () => {
@@ -143,7 +129,7 @@ test('P174: the log ends once its last start has, if the coordinator knows of no
   await tell('channel.end');
   expect(end).toBeUndefined();
   await news({ final: true });
-  expect([read, end, hasLeft]).toEqual([['one'], 'closed', true]);
+  expect([read, end, placement.isLeft]).toEqual([['one'], 'closed', true]);
 });
 
 test.each([
@@ -153,12 +139,7 @@ test.each([
     'no space',
     true,
   ],
-  [
-    'is of a coordinator that has restarted',
-    () => coordinator.close(),
-    'the coordinator has restarted',
-    true,
-  ],
+  ['is of a coordinator that has restarted', () => placement.close(), 'the coordinator has restarted', true],
   [
     'is of a host that was removed',
     () => opens[0]?.events.closed() ?? news({ removed: true, final: true, at: null }),
@@ -175,7 +156,7 @@ test.each([
 
 test('P174: a log without a state ends with its coordinator', async () => {
   await open({ first: { at: null } });
-  coordinator.close();
+  placement.close();
   await turns();
   expect([opens, end]).toEqual([[], 'the coordinator has restarted']);
 });
@@ -186,7 +167,7 @@ test('P174: a host that serves its maximum refuses a log by name, before the ans
     code: 'unavailable',
     message: expect.stringContaining('Host one'),
   });
-  expect(hasLeft).toBe(true);
+  expect(placement.isLeft).toBe(true);
   expect(memory.freeBytes).toBe(MEMORY_BYTES);
   serve = async (socket) => socket;
   await open({ first: { generation: 2 } });
@@ -252,7 +233,7 @@ test('P9, P174: a reader who leaves output unread grants no more, and one who le
   expect(closed()).toEqual([true, false]);
   await reader.cancel();
   await turns();
-  expect([closed(), hasLeft]).toEqual([[true, true], true]);
+  expect([closed(), placement.isLeft]).toEqual([[true, true], true]);
   expect(memory.freeBytes).toBe(MEMORY_BYTES);
 });
 
@@ -261,7 +242,7 @@ test('P174: a reader who leaves before the gateway has answered leaves no channe
   serve = (socket) => late.promise.then(() => socket);
   const opening = open({ isStalled: true });
   await turns();
-  coordinator.close();
+  placement.close();
   await turns();
   expect(closed()).toEqual([false]);
   late.resolve();
@@ -289,7 +270,7 @@ test('H501: a part that is not followed ends where the log is, and heartbeats of
   expect([read, end]).toEqual([['last\n'], 'closed']);
   read = [];
   await open({ isFramed: true });
-  coordinator.enqueue(Buffer.from('\n'));
+  placement.send('heartbeat');
   await turns();
   expect(read).toEqual([Buffer.from(heartbeat()).toString()]);
 });

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import type { OpenPlacement } from '../../../../control-plane/coordinator/streams/placement.ts';
 import {
   StreamSession,
   type StreamSessionDeps,
@@ -11,14 +12,9 @@ import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
 import { ADMIN_DOER } from '../../../support/apps/app-request.ts';
+import { PLACED, ScriptedPlacement } from '../../../support/rigs/scripted-placement.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
-const PLACE = {
-  generation: 1,
-  at: { hostId: 1, host: 'one', gateway: null },
-  removed: false,
-  final: false,
-};
 const REQUEST: StreamRequest = {
   ...{ purpose: 'forward', serviceId: 7, hostId: 1 },
   subscriber: {
@@ -36,30 +32,25 @@ function begin(deps: Partial<StreamSessionDeps>) {
     ...{ traffic: noTraffic(), sendBytes: () => {}, refused: () => {} },
     sendText: ({ type }) => toAgent.push(type),
   });
-  const permit = new TransformStream<Uint8Array, Uint8Array>();
+  const permit = new ScriptedPlacement();
   const sent: string[] = [];
   const closes: number[] = [];
-  let left = 0;
   const session = new StreamSession(
     { send: (data) => sent.push(String(data)), close: (code) => closes.push(code) },
     REQUEST,
     {
-      ...{ clock, rules: defaultStreamRules, place: async () => permit.readable },
-      left: async () => {
-        left += 1;
-      },
+      ...{ clock, rules: defaultStreamRules, place: async () => permit },
       channelsAt: async () => channels,
       ...deps,
     },
   );
   session.receive(JSON.stringify({ type: 'forward', port: 80 }));
-  const given = () => permit.writable.getWriter().write(Buffer.from(`${JSON.stringify(PLACE)}\n`));
-  return { session, clock, channels, toAgent, sent, closes, left: () => left, given };
+  return { session, clock, channels, toAgent, sent, closes, permit };
 }
 
-/** The client was told why, and so many permits were returned. */
-function expectEnd({ sent, closes, left }: ReturnType<typeof begin>, why: string, returned: number) {
-  expect([sent.join(), closes, left()]).toEqual([expect.stringContaining(why), [1001], returned]);
+/** The client was told why. */
+function expectEnd({ sent, closes }: ReturnType<typeof begin>, why: string) {
+  expect([sent.join(), closes]).toEqual([expect.stringContaining(why), [1001]]);
 }
 
 const turns = async () => {
@@ -69,37 +60,41 @@ const turns = async () => {
 test('C305: a client that leaves while its host is looked up leaves no stream at the agent', async () => {
   const found = Promise.withResolvers<OpenChannels | undefined>();
   const one = begin({ channelsAt: () => found.promise });
-  void one.given();
+  one.permit.send(PLACED);
   await turns();
   one.session.closed();
   found.resolve(one.channels);
   await turns();
-  expect([one.toAgent, one.channels.streams, one.left()]).toEqual([[], 0, 1]);
+  expect([one.toAgent, one.channels.streams, one.permit.isLeft]).toEqual([[], 0, true]);
 });
 test('C307: a stream without a permit ends after 60 s, and returns a permit that comes later', async () => {
-  const answer = Promise.withResolvers<ReadableStream<Uint8Array>>();
+  const answer = Promise.withResolvers<OpenPlacement>();
   const one = begin({ place: () => answer.promise });
   one.clock.pass(59_999);
   expect(one.closes).toEqual([]);
   one.clock.pass(1);
-  expectEnd(one, 'has not permitted the stream within 60 s', 1);
-  const late = new TransformStream<Uint8Array, Uint8Array>();
-  answer.resolve(late.readable);
+  expectEnd(one, 'has not permitted the stream within 60 s');
+  answer.resolve(one.permit);
   await turns();
-  expect(one.left()).toBe(2);
-  await expect(late.writable.getWriter().write(new Uint8Array(1))).rejects.toBeUndefined();
+  expect(one.permit.isLeft).toBe(true);
 });
-test('C307: a permit whose answer is lost is returned, and one that is refused is not', async () => {
+test('C307: a stream whose permit is lost, refused, or ends with its coordinator states why', async () => {
   const lost = begin({ place: () => Promise.reject(new Error('the object was reset')) });
   await turns();
-  expectEnd(lost, 'can not open the stream. Try again.', 1);
+  expectEnd(lost, 'can not open the stream. Try again.');
   const refused = begin({ place: () => Promise.reject(new OperationError('conflict', 'It has ended.')) });
   await turns();
-  expectEnd(refused, 'It has ended.', 0);
+  expectEnd(refused, 'It has ended.');
+  const restarted = begin({});
+  restarted.permit.send(PLACED);
+  restarted.permit.close();
+  await turns();
+  expectEnd(restarted, 'The control plane has restarted. Try again.');
+  expect(restarted.permit.isLeft).toBe(true);
 });
 test('C307: a stream that is open is not bound by the time for a permit', async () => {
   const one = begin({});
-  void one.given();
+  one.permit.send(PLACED);
   await turns();
   expect(one.toAgent).toEqual(['channel.open']);
   one.clock.pass(60_000);
