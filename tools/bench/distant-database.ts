@@ -1,20 +1,19 @@
 /** A libSQL server that is 40 ms away: behind a relay that adds half of that each way. */
-import { startProgram } from '../../test/support/hosts/process.ts';
 import { startSqld } from '../../test/support/hosts/sqld.ts';
+import { startLink } from './distant-link.ts';
 
 const ROUND_TRIP_MS = 40;
 
 /** `distantUrl` is the same server as `serverUrl`, `ROUND_TRIP_MS` away. */
 export async function startDistantDatabase() {
   const database = await startSqld();
-  const { port } = new URL(database.url);
-  const relay = startProgram(['tools/bench/programs/distant-relay.ts', port, String(ROUND_TRIP_MS / 2)]);
-  const [, distantPort] = await relay.waitFor(/port (\d+)/);
+  const { hostname: address, port } = new URL(database.url);
+  const link = await startLink({ address, port: Number(port) }, { roundTripMs: ROUND_TRIP_MS });
   return {
     serverUrl: database.url,
-    distantUrl: `http://127.0.0.1:${distantPort}`,
+    distantUrl: `http://127.0.0.1:${link.port}`,
     async [Symbol.asyncDispose]() {
-      await relay.kill();
+      await link[Symbol.asyncDispose]();
       await database.stop();
     },
   };

@@ -43,17 +43,24 @@ export const floored = measurementFor('figure', 'min');
 export const atMost = measurementFor('ratio', 'max');
 export const atLeast = measurementFor('ratio', 'min');
 
-/** Measures something and its limit by turns. Returns the medians of what the results have. */
+type Turn<K extends string> = () => Promise<Record<K, number>>;
+
+/**
+ * Measures something and its limits by turns. Returns the medians of what the results have, beside those of
+ * the first limit or of another one.
+ */
 export async function byTurns<K extends string>(
   rounds: number,
-  [berth, limit]: [berth: () => Promise<Record<K, number>>, limit: () => Promise<Record<K, number>>],
-): Promise<(of: K) => Both> {
-  const results: { berth: Record<K, number>; limit: Record<K, number> }[] = [];
-  for (let round = 0; round < rounds; round++) results.push({ berth: await berth(), limit: await limit() });
-  return (of) => ({
-    figure: median(results.map((one) => one.berth[of])),
-    limit: median(results.map((one) => one.limit[of])),
-  });
+  [berth, ...limits]: [berth: Turn<K>, limit: Turn<K>, ...others: Turn<K>[]],
+): Promise<(of: K, limit?: number) => Both> {
+  const results: Record<K, number>[][] = [];
+  for (let round = 0; round < rounds; round++) {
+    const turn: Record<K, number>[] = [];
+    for (const measure of [berth, ...limits]) turn.push(await measure());
+    results.push(turn);
+  }
+  const medianOf = (of: K, at: number) => median(results.map((turn) => turn[at]?.[of] ?? Number.NaN));
+  return (of, limit = 0) => ({ figure: medianOf(of, 0), limit: medianOf(of, 1 + limit) });
 }
 
 export function resultOf(group: string, measurement: Measurement): Result {

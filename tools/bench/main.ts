@@ -10,6 +10,7 @@ import { terminal } from '../../agent/local/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureAgents } from './groups/agents.ts';
+import { measureApps } from './groups/apps.ts';
 import { measureBursts } from './groups/bursts.ts';
 import { measureEdge } from './groups/edge.ts';
 import { measureHistory } from './groups/history.ts';
@@ -39,6 +40,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   sleep: measureSleep,
   isolate: measureIsolate,
   streams: measureStreams,
+  apps: measureApps,
 };
 
 const words = process.argv.slice(2);

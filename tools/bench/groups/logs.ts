@@ -1,12 +1,18 @@
 /**
- * Measures the cost of a service's output for its writer and the speed of reading it, against plain `docker
- * run` and `docker logs`.
+ * Measures the cost of a service's output for its writer, the speed of reading it and how late a live line
+ * is, against plain `docker run` and `docker logs`.
  */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import { pauseOf } from '../../../agent/channels/channels.ts';
 import { IMAGE } from '../../../examples/image.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
-import { atLeast, atMost, bounded, type Measurement, median } from '../figure.ts';
+import { atLeast, atMost, bounded, type Measurement, median, p99 } from '../figure.ts';
+import { type Rig, TCP_PORT, withImage, withNode } from '../streams/rig.ts';
 
 const BYTES = 200_000_000;
 const ROUNDS = 3;
@@ -14,9 +20,23 @@ const ROUNDS = 3;
 const PLAIN_READS = 2;
 const NAME = 'bench-logs';
 
+/** Output without a pause, and lines after a silence, with the longest wait of the agent for each. */
+const LIVE = [
+  { kind: 'of many', lines: 600, everyMs: 5, pollMs: pauseOf(1, 0) },
+  { kind: 'after a silence', lines: 30, everyMs: 300, pollMs: 50 },
+];
+const LATER_MS = 5;
+/** Until a stream has arrived at the present end of the output. */
+const OPEN_MS = 500;
+
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
 
-export async function measureLogs(docker: Docker): Promise<Measurement[]> {
+export const measureLogs = async (docker: Docker): Promise<Measurement[]> => [
+  ...(await measureOutput(docker)),
+  ...(await withImage(docker, () => withNode(docker, (rig) => measureLines(docker, rig)))),
+];
+
+async function measureOutput(docker: Docker): Promise<Measurement[]> {
   await using deployment = await Deployment.start(NAME, 'on');
   await write(deployment, 100);
   await writePlain(docker, 100, 0);
@@ -37,6 +57,47 @@ export async function measureLogs(docker: Docker): Promise<Measurement[]> {
     bounded('end of a live log stream after its writer', 's', median(live), Math.max(1, writeS / 10)),
   ];
 }
+
+/** The same lines by Berth and by the engine's log API: how long after their writing they arrive. */
+async function measureLines(docker: Docker, rig: Rig): Promise<Measurement[]> {
+  const measured: Measurement[] = [];
+  for (const { kind, lines, everyMs, pollMs } of LIVE) {
+    const { body } = await rig.deployment.request('GET', `service/logs/${rig.service}`);
+    if (!body) throw new Error('the log has no body');
+    const options = { follow: true, stdout: true, tail: 0 } as const;
+    const plain = (await docker.getContainer(rig.container).logs(options)) as Readable;
+    await pause(OPEN_MS);
+    const sinceMs = nowMs();
+    const latencies = Promise.all([latenciesOf(body, lines, sinceMs), latenciesOf(plain, lines, sinceMs)]);
+    const socket = connect(TCP_PORT, rig.address);
+    await once(socket.end(`log ${lines} ${everyMs}\n`), 'connect');
+    const [ofBerth, ofEngine] = await latencies;
+    const name = `a live line ${kind}, p99, later than a poll of ${pollMs} ms (limit: docker logs)`;
+    measured.push(bounded(name, 'ms', { figure: p99(ofBerth) - pollMs, limit: p99(ofEngine) }, LATER_MS));
+  }
+  return measured;
+}
+
+/** Reads the lines that service-program.ts has written since then. */
+async function latenciesOf(
+  output: AsyncIterable<Uint8Array>,
+  lines: number,
+  sinceMs: number,
+): Promise<number[]> {
+  const found: number[] = [];
+  let text = '';
+  for await (const bytes of output) {
+    text += Buffer.from(bytes).toString('latin1');
+    for (const [, at] of text.matchAll(/at ([\d.]+)\n/g))
+      if (Number(at) >= sinceMs) found.push(nowMs() - Number(at));
+    if (found.length >= lines) return found;
+    text = text.slice(text.lastIndexOf('\n') + 1);
+  }
+  throw new Error(`the output has ended after ${found.length} of ${lines} lines`);
+}
+
+/** In the same clock as in a container. */
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Measures from the submission to the end, and then the reading of the whole output through the API. */
 async function write(deployment: Deployment, bytes: number): Promise<{ writeS: number; readS: number }> {

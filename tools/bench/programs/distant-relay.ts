@@ -1,13 +1,18 @@
 /**
- * Passes connections on to a port of this machine, and delays every byte by some time each way. Prints its
- * port.
+ * Passes connections on to an address, as a link does: every byte is late by some time, and so many megabytes
+ * pass in a second at most, each way. Arguments: address and port, milliseconds, and MB/s unless the link has
+ * no bound. Prints its port.
  */
 import { connect, createServer, type Socket } from 'node:net';
 
-const [, , targetPort = '', delayMs = ''] = process.argv;
+const [, , host = '', targetPort = '', delay = '', rate = 'Infinity'] = process.argv;
+const delayMs = Number(delay);
+const bytesPerMs = Number(rate) * 1e3;
+/** What the link holds: as much as it carries in a round trip. */
+const heldBytes = 2 * delayMs * bytesPerMs;
 
 const server = createServer({ noDelay: true }, (outer) => {
-  const inner = connect({ port: Number(targetPort), host: '127.0.0.1', noDelay: true });
+  const inner = connect({ port: Number(targetPort), host, noDelay: true });
   delayed(outer, inner);
   delayed(inner, outer);
 });
@@ -17,8 +22,31 @@ server.listen(0, '127.0.0.1', () => {
 });
 
 function delayed(from: Socket, to: Socket): void {
-  const later = (run: () => void) => setTimeout(run, Number(delayMs));
-  from.on('data', (chunk) => later(() => to.write(chunk)));
-  from.on('end', () => later(() => to.end()));
+  const link: { dueMs: number; chunk: Buffer | undefined }[] = [];
+  let freeMs = 0;
+  let held = 0;
+  const enter = (chunk?: Buffer) => {
+    const bytes = chunk?.length ?? 0;
+    freeMs = Math.max(freeMs, performance.now()) + bytes / bytesPerMs;
+    held += bytes;
+    if (held >= heldBytes) from.pause();
+    if (link.push({ dueMs: freeMs + delayMs, chunk }) === 1) setTimeout(leave, delayMs);
+  };
+  const leave = () => {
+    for (let next = link[0]; next; next = link[0]) {
+      const earlyMs = next.dueMs - performance.now();
+      if (earlyMs > 0) return void setTimeout(leave, earlyMs);
+      link.shift();
+      const { chunk } = next;
+      if (chunk) to.write(chunk, () => left(chunk.length));
+      else to.end();
+    }
+  };
+  const left = (bytes: number) => {
+    held -= bytes;
+    if (held < heldBytes) from.resume();
+  };
+  from.on('data', enter);
+  from.on('end', () => enter());
   from.on('error', () => to.destroy());
 }

@@ -1,21 +1,22 @@
 /**
- * The client of a stream, of a container's port or of a web application: sends or receives for some seconds,
- * and prints a FlowResult.
+ * The client of a stream or of a container's port: sends or receives for some seconds, and prints a
+ * FlowResult.
  */
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import type { Writable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { connectEngine } from '../../../agent/engine/engine-address.ts';
 import { ClientStream } from '../../../client/streams.ts';
 import { median, p99 } from '../figure.ts';
 
 /** Where the bytes go. */
 export type Way =
   | { by: 'forward'; url: string; password: string; service: number; port: number }
-  | { by: 'exec'; url: string; password: string; service: number }
+  | { by: 'exec'; url: string; password: string; service: number; hasTerminal?: boolean }
   | { by: 'tcp'; address: string; port: number }
-  | { by: 'http'; address: string; port: number; headers: Record<string, string> };
+  /** A command with a terminal, by the engine itself. */
+  | { by: 'engine'; container: string };
 
 export interface Flow {
   way: Way;
@@ -44,6 +45,12 @@ const PING = Buffer.alloc(64, 'berth');
 const WARM_UP_MS = 500;
 /** Returns what it gets. */
 const ECHO = ['node', '-e', 'process.stdin.pipe(process.stdout)'];
+/** The same in a terminal, which would return it too until the program has begun. */
+const TERMINAL_ECHO = [
+  'node',
+  '-e',
+  'process.stdin.setRawMode(true).pipe(process.stdout); process.stdout.write("begun")',
+];
 
 const flow = JSON.parse(process.argv[2] ?? '') as Flow;
 let isOver = false;
@@ -98,44 +105,53 @@ async function echo(write: Line['write'], output: AsyncIterable<Uint8Array>): Pr
 }
 
 async function opened({ way, kind }: Flow): Promise<Line> {
-  if (way.by === 'http') return openHttp(way, kind);
+  if (way.by === 'engine') return begun(await engineTerminal(way.container));
   if (way.by === 'tcp') {
     const socket = connect({ host: way.address, port: way.port, noDelay: true });
     await once(socket, 'connect');
-    socket.on('error', fail).write(`${kind}\n`);
-    return { write: (part) => written(socket, part), output: () => socket, close: () => socket.destroy() };
+    socket.write(`${kind}\n`);
+    return lineOf(socket);
   }
   const url = new URL(`${way.url}/native/api/0.7/service/${way.service}/${way.by}`);
   const call = { method: 'GET', url, credentials: { username: 'admin', password: way.password } } as const;
-  const opening =
-    way.by === 'exec' ? { type: 'exec' as const, words: ECHO } : { type: 'forward' as const, port: way.port };
-  const stream = await ClientStream.open(call, opening);
+  const stream = await ClientStream.open(call, openingOf(way));
   if (way.by === 'forward') await stream.write(Buffer.from(`${kind}\n`));
-  return {
+  const line: Line = {
     write: (part) => stream.write(part),
     output: () => stream.output(),
     close: () => stream.close(),
   };
+  return way.by === 'exec' && way.hasTerminal ? begun(line) : line;
 }
 
-async function openHttp({ address, port, headers }: Way & { by: 'http' }, kind: Flow['kind']): Promise<Line> {
-  const isUp = kind === 'up';
-  const sent = request({
-    host: address,
-    port,
-    headers,
-    ...(isUp ? { method: 'POST', path: '/up' } : { method: 'GET', path: '/down' }),
-  });
-  sent.on('error', fail);
-  if (isUp) return { write: (part) => written(sent, part), output: nothing, close: () => sent.destroy() };
-  sent.end();
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-  if (answer.statusCode !== 200) throw new Error(`GET /down: ${answer.statusCode}`);
-  return { write: async () => {}, output: () => answer, close: () => sent.destroy() };
+function openingOf(way: Way & { by: 'forward' | 'exec' }): Parameters<typeof ClientStream.open>[1] {
+  if (way.by === 'forward') return { type: 'forward', port: way.port };
+  return way.hasTerminal
+    ? { type: 'exec', words: TERMINAL_ECHO, terminal: { columns: 80, rows: 24 } }
+    : { type: 'exec', words: ECHO };
 }
 
-async function written(to: Writable, part: Uint8Array): Promise<void> {
-  if (!to.write(part)) await once(to, 'drain');
+async function engineTerminal(container: string): Promise<Line> {
+  const engine = connectEngine(process.env.DOCKER_HOST ?? '');
+  const streams = { AttachStdin: true, AttachStdout: true, AttachStderr: true };
+  const exec = await engine.getContainer(container).exec({ Cmd: TERMINAL_ECHO, ...streams, Tty: true });
+  return lineOf(await exec.start({ hijack: true, stdin: true, Tty: true }));
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+function lineOf(socket: Duplex): Line {
+  socket.on('error', fail);
+  return {
+    write: async (part) => {
+      if (!socket.write(part)) await once(socket, 'drain');
+    },
+    output: () => socket,
+    close: () => socket.destroy(),
+  };
+}
+
+/** Resolves once the program has written its first words. */
+async function begun(line: Line): Promise<Line> {
+  const output = line.output()[Symbol.asyncIterator]();
+  await output.next();
+  return { ...line, output: () => ({ [Symbol.asyncIterator]: () => output }) };
+}

@@ -1,4 +1,7 @@
-/** Berth with one service for the group `streams`: on Node as `npm start` runs it, or on workerd. */
+/**
+ * Berth with one service for the groups `streams`, `apps` and `logs`: on Node as `npm start` runs it, on Node
+ * with a distant agent, or on workerd.
+ */
 import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -12,6 +15,7 @@ import { enter } from '../../attack/target/app-visit.ts';
 import { send } from '../../attack/target/http.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
+import { type Link, startLink } from '../distant-link.ts';
 
 /** Ports of service-program.ts. */
 export const TCP_PORT = 7_000;
@@ -30,7 +34,8 @@ export interface Rig {
   deployment: Deployment;
   /** The program in a container (service-program.ts). */
   service: number;
-  /** Address of its container. */
+  /** Id and address of its container. */
+  container: string;
   address: string;
   /** Headers of a request to its web application by Berth. */
   appHeaders: Record<string, string>;
@@ -58,23 +63,46 @@ export async function withNode<T>(docker: Docker, use: (rig: Rig) => Promise<T>)
   return await withService(docker, 'Node', deployment, use);
 }
 
+/** With a link between the agent and the control plane. */
+export async function withDistantNode<T>(
+  docker: Docker,
+  length: Link,
+  use: (rig: Rig) => Promise<T>,
+): Promise<T> {
+  await using stack = new AsyncDisposableStack();
+  const deployment = stack.use(await Deployment.start('bench-streams-distant', 'off', settings));
+  const link = stack.use(
+    await startLink({ address: '127.0.0.1', port: Number(new URL(deployment.url).port) }, length),
+  );
+  stack.use(await startAgent(deployment, `http://127.0.0.1:${link.port}`));
+  return await withService(docker, 'Node', deployment, use);
+}
+
 /** With gateways, as on Cloudflare. */
 export async function withWorkerd<T>(docker: Docker, use: (rig: Rig) => Promise<T>): Promise<T> {
   await using stack = new AsyncDisposableStack();
-  const folder = await scratchFolder('berth-bench-agent-');
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
   const deployment = stack.use(await Deployment.onWorkerd('bench-streams-workerd', settings));
+  stack.use(await startAgent(deployment, deployment.url));
+  return await withService(docker, 'workerd', deployment, use);
+}
+
+async function startAgent(deployment: Deployment, url: string): Promise<AsyncDisposable> {
+  const folder = await scratchFolder('berth-bench-agent-');
   const { token } = await deployment.json<{ token: string }>('POST', 'host/token', {});
   const agent = startProgram(['agent/main.ts'], {
     env: {
-      BERTH_URL: deployment.url,
+      BERTH_URL: url,
       BERTH_JOIN_TOKEN: token,
       BERTH_DEPLOYMENT_NAME: deployment.name,
       BERTH_DATA_DIR: folder,
     },
   });
-  stack.use(agent);
-  return await withService(docker, 'workerd', deployment, use);
+  return {
+    async [Symbol.asyncDispose]() {
+      await agent.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 async function withService<T>(
@@ -87,7 +115,7 @@ async function withService<T>(
   const { services } = await deployment.reaches(execution, 'running');
   const [service = 0] = services;
   try {
-    const address = await addressOf(docker, deployment.name, execution);
+    const { container, address } = await containerOf(docker, deployment.name, execution);
     for (const port of [TCP_PORT, HTTP_PORT]) await eventually(() => listens(address, port), START_MS);
     const host = `${HTTP_PORT}-${service}.${APPS}`;
     const target = {
@@ -95,7 +123,7 @@ async function withService<T>(
         send(new URL(deployment.url), { ...request, signal: AbortSignal.timeout(START_MS) }),
     };
     const appHeaders = { host, cookie: await enter(target, deployment, host) };
-    return await use({ kind, deployment, service, address, appHeaders });
+    return await use({ kind, deployment, service, container, address, appHeaders });
   } finally {
     await deployment.request('DELETE', `execution/${execution}`);
     await deployment.reaches(execution, 'terminated');
@@ -112,13 +140,17 @@ function describe(): Application {
   return description;
 }
 
-async function addressOf(docker: Docker, deployment: string, execution: number): Promise<string> {
+async function containerOf(
+  docker: Docker,
+  deployment: string,
+  execution: number,
+): Promise<Pick<Rig, 'container' | 'address'>> {
   const label = [`berth.deployment=${deployment}`, `berth.execution=${execution}`];
-  const [container] = await docker.listContainers({ filters: { label } });
-  const networks = Object.values(container?.NetworkSettings.Networks ?? {});
+  const [found] = await docker.listContainers({ filters: { label } });
+  const networks = Object.values(found?.NetworkSettings.Networks ?? {});
   const address = networks.map(({ IPAddress }) => IPAddress).find((one) => one !== '');
-  if (address === undefined) throw new Error('the container of the service has no address');
-  return address;
+  if (!found || address === undefined) throw new Error('the container of the service has no address');
+  return { container: found.Id, address };
 }
 
 function listens(address: string, port: number): Promise<true> {
