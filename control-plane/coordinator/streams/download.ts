@@ -30,6 +30,7 @@ class Download implements ClientSocket {
   readonly #session: StreamSession;
   /** Content, and marks that are returned once all before them was read. */
   readonly #arrivals: (Uint8Array | { mark: string })[] = [];
+  #hasBegun = false;
   #isComplete = false;
   #problem: string | undefined;
   #changed = () => {};
@@ -43,7 +44,7 @@ class Download implements ClientSocket {
   }
 
   async begun(): Promise<void> {
-    while (this.#arrivals.length === 0 && !this.#isComplete)
+    while (!this.#hasBegun && !this.#isComplete)
       if (this.#problem === undefined) await this.#change();
       else throw new OperationError('conflict', this.#problem);
   }
@@ -64,7 +65,10 @@ class Download implements ClientSocket {
 
   send(data: string | Uint8Array): void {
     if (typeof data === 'string') this.#take(serverSchema.parse(JSON.parse(data)));
-    else this.#arrivals.push(data);
+    else {
+      this.#hasBegun = true;
+      this.#arrivals.push(data);
+    }
     this.#changed();
   }
 

@@ -32,6 +32,8 @@ export interface StreamRelayOptions {
 
 /** A mark follows so many bytes to the client, or a little more. */
 const MARK_BYTES = WINDOW_BYTES / 4;
+/** And this time after the stream was opened, again and again: proxies close connections that are quiet. */
+export const MARK_MS = 25_000;
 
 const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
 
@@ -49,6 +51,7 @@ export class StreamRelay implements ChannelSink {
   #hasClientEnded = false;
   #hasAgentEnded = false;
   readonly #watch: StreamWatch;
+  #cancelReminder = () => {};
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
@@ -99,6 +102,7 @@ export class StreamRelay implements ChannelSink {
         if (this.#isOpened || message.credit === undefined) return false;
         this.#isOpened = true;
         this.#clientMay = message.credit;
+        this.#remind();
         this.#tell({ type: 'opened', credit: message.credit });
         return true;
       case 'channel.credit':
@@ -181,10 +185,21 @@ export class StreamRelay implements ChannelSink {
     this.#tell({ type: 'mark', mark });
   }
 
+  /** Has the client send something. A mark that it still has is repeated, so that few are in memory. */
+  #remind(): void {
+    this.#cancelReminder = this.#options.clock.after(MARK_MS, () => {
+      const last = [...this.#marks.keys()].at(-1);
+      if (last === undefined) this.#mark();
+      else this.#tell({ type: 'mark', mark: last });
+      this.#remind();
+    });
+  }
+
   #read(mark: string): void {
     const bytes = this.#marks.get(mark);
     if (bytes === undefined || !this.#agent) return;
     this.#marks.delete(mark);
+    if (bytes === 0) return;
     this.#agentMay += bytes;
     const { channels, channel } = this.#agent;
     channels.send({ type: 'channel.credit', channel, bytes });
@@ -198,6 +213,7 @@ export class StreamRelay implements ChannelSink {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
+    this.#cancelReminder();
     this.#agent?.channels.close(this.#agent.channel, isKnown, this.#agentMay);
     this.#options.over();
   }
