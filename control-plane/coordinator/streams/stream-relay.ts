@@ -5,25 +5,16 @@
 
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
-import {
-  type ClientMessage,
-  decodeClient,
-  type ServerMessage,
-} from '../../../shared/streams/client-messages.ts';
+import type { ClientMessage, ServerMessage } from '../../../shared/streams/client-messages.ts';
 import { CHUNK_BYTES, type StreamTarget, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
+import type { ClientEnd, FromClient } from './client-end.ts';
 import { StreamWatch } from './stream-watch.ts';
 
-/** The client's end: the common part of workerd's and ws's sockets. */
-export interface ClientSocket {
-  send(data: string | Uint8Array): void;
-  close(code: number, reason: string): void;
-}
-
 export interface StreamRelayOptions {
-  client: ClientSocket;
+  client: ClientEnd;
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
   times: Pick<StreamRules, 'idleMs' | 'totalMs'>;
   /** Called once, when the stream is over. */
@@ -35,7 +26,7 @@ const MARK_BYTES = WINDOW_BYTES / 4;
 /** And this time after the stream was opened, again and again: proxies close connections that are quiet. */
 export const MARK_MS = 25_000;
 
-const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
+export const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
 
 export class StreamRelay implements ChannelSink {
   readonly #options: StreamRelayOptions;
@@ -67,12 +58,11 @@ export class StreamRelay implements ChannelSink {
   }
 
   /** A frame of the client. */
-  fromClient(data: string | Uint8Array): void {
+  fromClient(frame: FromClient): void {
     if (this.#isOver) return;
-    const message = typeof data === 'string' ? decodeClient(data) : undefined;
     if (!this.#isOpened) this.#end('Wait for "opened" before you send more.', closing.violation);
-    else if (typeof data !== 'string') this.#toAgent(data);
-    else if (message) this.#obey(message);
+    else if (frame instanceof Uint8Array) this.#toAgent(frame);
+    else if (frame) this.#obey(frame);
     else this.#end('A text frame does not match the protocol of streams.', closing.violation);
   }
 
@@ -81,7 +71,7 @@ export class StreamRelay implements ChannelSink {
     return this.#agent?.channels.isBehind ?? false;
   }
 
-  /** The client's socket has closed. */
+  /** The client has left. */
   clientClosed(): void {
     this.#finish(false);
   }
@@ -206,7 +196,7 @@ export class StreamRelay implements ChannelSink {
   }
 
   #tell(message: ServerMessage): void {
-    if (!this.#isOver) this.#options.client.send(JSON.stringify(message));
+    if (!this.#isOver) this.#options.client.tell(message);
   }
 
   #finish(isKnown: boolean): void {
@@ -220,4 +210,4 @@ export class StreamRelay implements ChannelSink {
 }
 
 /** The reason of a close has at most 123 bytes. */
-const shortReason = (reason: string): string => reason.replace(/[^ -~]/g, '?').slice(0, 120);
+export const shortReason = (reason: string): string => reason.replace(/[^ -~]/g, '?').slice(0, 120);

@@ -1,6 +1,7 @@
 /** Requests to applications, and clients of streams, between the Worker and a gateway. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AwakeTime } from '../../../../control-plane/coordinator/sleep/awake-time.ts';
+import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { type PairedSocket, stubRuntime } from '../../../support/rigs/object-runtime.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
@@ -203,8 +204,8 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
     channelsAt: async () => undefined,
   };
   const request = { purpose: 'forward', serviceId: 7, hostId: 1, subscriber: {}, doer: {} };
-  const join = () =>
-    streams.forwardStream({ fetch: async (one: Request) => streams.acceptStream(one, awake, deps) }, request);
+  const accept = async (one: Request) => streams.acceptStream(one, awake, deps, new ResumableStreams());
+  const join = () => streams.forwardStream({ fetch: accept }, request);
   const response = await join();
   const client: PairedSocket = response.webSocket;
   expect(response.status).toBe(101);
@@ -213,7 +214,7 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
   client.send(JSON.stringify({ type: 'forward', port: 80 }));
   await turns();
   expect([requested, awake.active]).toEqual([[7], 0]);
-  client.peer?.emit('close');
+  client.peer?.emit('close', { code: 1000 });
   expect(await left.promise).toEqual(expect.any(String));
   const bytes: PairedSocket = (await join()).webSocket;
   bytes.send(new Uint8Array(1).buffer);

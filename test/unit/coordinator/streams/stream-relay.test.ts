@@ -7,6 +7,7 @@ import { noTraffic } from '../../../../control-plane/coordinator/connections/tra
 import { MARK_MS, StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
+import type { ClientMessage } from '../../../../shared/streams/client-messages.ts';
 import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
@@ -35,7 +36,8 @@ function begin(times: { idleMs: number; totalMs: number }) {
   });
   relay = new StreamRelay({
     client: {
-      send: (data) => toClient.push(typeof data === 'string' ? JSON.parse(data) : data.length),
+      tell: (message) => toClient.push(message),
+      send: (bytes) => toClient.push(bytes.length),
       close: (code, reason) => closes.push([code, reason]),
     },
     clock,
@@ -53,7 +55,7 @@ const credited = (bytes: number) => relay.message({ type: 'channel.credit', chan
 const ended = (exitCode?: number) => relay.message({ type: 'channel.end', channel: CHANNEL, exitCode });
 const reset = (message: string) =>
   relay.message({ type: 'channel.reset', channel: CHANNEL, message, refused: false });
-const says = (message: object) => relay.fromClient(JSON.stringify(message));
+const says = (message: ClientMessage) => relay.fromClient(message);
 const types = () => told.map(({ type }) => type);
 const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
 
@@ -100,7 +102,7 @@ test.each([
     /credit/,
   ],
   ['a frame too early', () => says({ type: 'end' }), /Wait for "opened"/],
-  ['what is no message', () => opened() && relay.fromClient('{}'), /does not match/],
+  ['what is no message', () => opened() && relay.fromClient(undefined), /does not match/],
 ])('H682: a client that sends %s is disconnected with 1008, and the agent is informed', (_, act, reason) => {
   act();
   expect(closes).toEqual([[1008, expect.stringMatching(reason)]]);

@@ -3,10 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
-import {
-  StreamSession,
-  type StreamSessionDeps,
-} from '../../../../control-plane/coordinator/streams/stream-session.ts';
+import { NO_CLOSE } from '../../../../control-plane/coordinator/streams/client-end.ts';
+import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
+import { StreamConnection } from '../../../../control-plane/coordinator/streams/stream-connection.ts';
+import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
@@ -40,7 +40,7 @@ function begin(deps: Partial<StreamSessionDeps>) {
   const sent: string[] = [];
   const closes: number[] = [];
   let left = 0;
-  const session = new StreamSession(
+  const connection = new StreamConnection(
     { send: (data) => sent.push(String(data)), close: (code) => closes.push(code) },
     REQUEST,
     {
@@ -51,10 +51,11 @@ function begin(deps: Partial<StreamSessionDeps>) {
       channelsAt: async () => channels,
       ...deps,
     },
+    new ResumableStreams(),
   );
-  session.receive(JSON.stringify({ type: 'forward', port: 80 }));
+  connection.receive(JSON.stringify({ type: 'forward', port: 80 }));
   const given = () => permit.writable.getWriter().write(Buffer.from(`${JSON.stringify(PLACE)}\n`));
-  return { session, clock, channels, toAgent, sent, closes, left: () => left, given };
+  return { connection, clock, channels, toAgent, sent, closes, left: () => left, given };
 }
 
 /** The client was told why, and so many permits were returned. */
@@ -71,7 +72,7 @@ test('C305: a client that leaves while its host is looked up leaves no stream at
   const one = begin({ channelsAt: () => found.promise });
   void one.given();
   await turns();
-  one.session.closed();
+  one.connection.closed(NO_CLOSE);
   found.resolve(one.channels);
   await turns();
   expect([one.toAgent, one.channels.streams, one.left()]).toEqual([[], 0, 1]);
