@@ -110,7 +110,7 @@ export function terminal(site: () => Site): void {
       await type(page, 'echo still $$');
       line.lead(site().berth.url);
       await states(page, 'Connected.');
-      await shows(page, /^later/m);
+      await shows(page, /later *$/m);
       await shows(page, new RegExp(`^still ${pid}`, 'm'));
     } finally {
       line.close();

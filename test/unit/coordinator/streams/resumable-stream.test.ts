@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import { AwakeTime } from '../../../../control-plane/coordinator/sleep/awake-time.ts';
 import { NO_CLOSE } from '../../../../control-plane/coordinator/streams/client-end.ts';
 import { RESUME_MS } from '../../../../control-plane/coordinator/streams/resumable-stream.ts';
 import {
@@ -338,4 +339,17 @@ test('H689: a stream without a connection is not used, so that it ends after its
   client.lost();
   clock.pass(60_000);
   expect(resumed(0).got('reset')[0]?.message).toContain('carried nothing for 60 s');
+});
+
+test('H834: a stream without a connection keeps its gateway awake until it is over, and no longer', async () => {
+  const awake = new AwakeTime(() => clock.nowMs());
+  const { after, monotonicMs } = TestClock.prototype;
+  const own = { after: after.bind(clock), monotonicMs: monotonicMs.bind(clock) };
+  deps = { ...deps, clock: awake.clockOf(own) };
+  const { client } = await opened();
+  client.lost();
+  clock.pass(RESUME_MS - 1);
+  expect(awake.active).toBeGreaterThan(0);
+  clock.pass(1);
+  expect([awake.active, resumable.size]).toEqual([0, 0]);
 });
