@@ -6,7 +6,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
 import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
 import type { ClientSocket } from '../coordinator/streams/client-end.ts';
-import { ResumableStreams } from '../coordinator/streams/resumable-streams.ts';
+import { MAX_RESUMABLE, ResumableStreams } from '../coordinator/streams/resumable-streams.ts';
 import { StreamConnection } from '../coordinator/streams/stream-connection.ts';
 import type { StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
@@ -45,7 +45,7 @@ export function serveStreams(
   deps: StreamSessionDeps,
   admitted: (stream: Duplex) => void,
 ): () => void {
-  const resumable = new ResumableStreams();
+  const resumable = new ResumableStreams(MAX_RESUMABLE.node);
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,

@@ -18,7 +18,7 @@ import { gatewayOf } from '../gateways/gateway-of.ts';
 import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
-import { ResumableStreams } from '../streams/resumable-streams.ts';
+import { MAX_RESUMABLE, ResumableStreams } from '../streams/resumable-streams.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { APP_PATH, acceptApp } from './apps/gateway-apps.ts';
 import { acceptChannel, CHANNEL_PATH } from './channel-sockets.ts';
@@ -55,7 +55,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   #gateway!: Gateway;
   #awake!: AwakeTime;
   #apps!: AppRelay;
-  readonly #resumable = new ResumableStreams();
+  readonly #resumable = new ResumableStreams(MAX_RESUMABLE.gateway);
   /** When the totals were last written. */
   #writtenMs = 0;
 

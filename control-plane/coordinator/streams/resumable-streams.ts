@@ -3,12 +3,17 @@ import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import { ResumableStream } from './resumable-stream.ts';
 import type { StreamSessionDeps } from './stream-session.ts';
 
-/** Each may keep a window of output, also for a time after it has ended. */
-export const MAX_RESUMABLE = 256;
+/** Each may keep a window of output, also for a time after it has ended. A gateway has 128 MB in all. */
+export const MAX_RESUMABLE = { node: 256, gateway: 64 } as const;
 export const MAX_RESUMABLE_OF_USER = 16;
 
 export class ResumableStreams {
   readonly #streams = new Map<string, ResumableStream>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   get size(): number {
     return this.#streams.size;
@@ -19,7 +24,7 @@ export class ResumableStreams {
     const { userId } = request.subscriber;
     const all = [...this.#streams.values()];
     const own = all.filter((one) => one.request.subscriber.userId === userId);
-    if (all.length >= MAX_RESUMABLE || own.length >= MAX_RESUMABLE_OF_USER) return undefined;
+    if (all.length >= this.#max || own.length >= MAX_RESUMABLE_OF_USER) return undefined;
     const stream = new ResumableStream(request, deps, () => this.#streams.delete(stream.id));
     this.#streams.set(stream.id, stream);
     return stream;

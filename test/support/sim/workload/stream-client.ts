@@ -76,7 +76,7 @@ export class StreamClient implements KnownStream {
       },
     };
     const withPlace = { ...deps, place: this.#place(deps.place) };
-    this.#connection = new StreamConnection(socket, request, withPlace, new ResumableStreams());
+    this.#connection = new StreamConnection(socket, request, withPlace, new ResumableStreams(1));
     check.began(this);
     this.#toServer(JSON.stringify({ type: 'forward', port }));
     if (chances.chance(0.3)) world.after(chances.between(1, 40_000), () => this.#leaves());

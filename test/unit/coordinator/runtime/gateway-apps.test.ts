@@ -204,7 +204,7 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
     channelsAt: async () => undefined,
   };
   const request = { purpose: 'forward', serviceId: 7, hostId: 1, subscriber: {}, doer: {} };
-  const accept = async (one: Request) => streams.acceptStream(one, awake, deps, new ResumableStreams());
+  const accept = async (one: Request) => streams.acceptStream(one, awake, deps, new ResumableStreams(1));
   const join = () => streams.forwardStream({ fetch: accept }, request);
   const response = await join();
   const client: PairedSocket = response.webSocket;

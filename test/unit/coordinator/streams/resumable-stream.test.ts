@@ -48,7 +48,13 @@ let resumable: ResumableStreams;
 let deps: StreamSessionDeps;
 
 beforeEach(() => {
-  [clock, told, input, left, resumable] = [new TestClock(), [], '', 0, new ResumableStreams()];
+  [clock, told, input, left, resumable] = [
+    new TestClock(),
+    [],
+    '',
+    0,
+    new ResumableStreams(MAX_RESUMABLE.node),
+  ];
   channels = new OpenChannels({
     traffic: noTraffic(),
     sendText: (message) => told.push(message),
@@ -321,17 +327,24 @@ test('H836: a stream that ends is forgotten once its client has answered the clo
   expect(resumable.size).toBe(0);
 });
 
-test('H836: a user has 16 streams that can be resumed and all together 256; further ones can not', async () => {
-  for (let n = 0; n < MAX_RESUMABLE_OF_USER; n += 1) expect((await opened()).session).toBeDefined();
-  const { client, session } = await opened();
-  expect(session).toBeUndefined();
-  client.lost();
-  expect(ends()).toBe(1);
-  for (let n = MAX_RESUMABLE_OF_USER; n < MAX_RESUMABLE; n += 1)
-    expect((await opened(1, ofUser(100 + n))).session).toBeDefined();
-  expect((await opened(1, ofUser(9_999))).session).toBeUndefined();
-  expect(resumable.size).toBe(MAX_RESUMABLE);
-});
+test.each([
+  ['a control plane', MAX_RESUMABLE.node],
+  ['a gateway', MAX_RESUMABLE.gateway],
+])(
+  'H836: a user has 16 streams that can be resumed, and all of %s have %i; further ones can not',
+  async (_, max) => {
+    resumable = new ResumableStreams(max);
+    for (let n = 0; n < MAX_RESUMABLE_OF_USER; n += 1) expect((await opened()).session).toBeDefined();
+    const { client, session } = await opened();
+    expect(session).toBeUndefined();
+    client.lost();
+    expect(ends()).toBe(1);
+    for (let n = MAX_RESUMABLE_OF_USER; n < max; n += 1)
+      expect((await opened(1, ofUser(100 + n))).session).toBeDefined();
+    expect((await opened(1, ofUser(9_999))).session).toBeUndefined();
+    expect(resumable.size).toBe(max);
+  },
+);
 
 test('H689: a stream without a connection is not used, so that it ends after its time without a byte', async () => {
   deps = { ...deps, rules: { ...defaultStreamRules, idleMs: 60_000 } };

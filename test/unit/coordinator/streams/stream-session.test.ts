@@ -51,7 +51,7 @@ function begin(deps: Partial<StreamSessionDeps>) {
       channelsAt: async () => channels,
       ...deps,
     },
-    new ResumableStreams(),
+    new ResumableStreams(1),
   );
   connection.receive(JSON.stringify({ type: 'forward', port: 80 }));
   const given = () => permit.writable.getWriter().write(Buffer.from(`${JSON.stringify(PLACE)}\n`));
