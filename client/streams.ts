@@ -44,6 +44,8 @@ const load = createRequire(import.meta.url);
 export class ClientStream {
   readonly #socket: Socket;
   readonly #arrivals: Arrival[] = [];
+  /** Whether the reader has gone on after the last bytes that it got. */
+  #isUsed = true;
   #credit = 0;
   #exitCode: number | undefined;
   #hasOutputEnded = false;
@@ -85,8 +87,11 @@ export class ClientStream {
     for (;;) {
       const next = this.#arrivals.shift();
       if (next && 'mark' in next) this.#send({ type: 'read', mark: next.mark });
-      else if (next) yield next;
-      else if (this.#hasOutputEnded) return;
+      else if (next) {
+        this.#isUsed = false;
+        yield next;
+        this.#isUsed = true;
+      } else if (this.#hasOutputEnded) return;
       else if (this.#failure) throw this.#failure;
       else await this.#change();
     }
@@ -163,13 +168,19 @@ export class ClientStream {
   #take(message: ServerMessage): void {
     if (message.type === 'opened') this.#credit = message.credit;
     else if (message.type === 'credit') this.#credit += message.bytes;
-    else if (message.type === 'mark') this.#arrivals.push({ mark: message.mark });
+    else if (message.type === 'mark') this.#marked(message.mark);
     else if (message.type === 'reset') this.#failure = new BerthError(0, message.message);
     else {
       this.#hasOutputEnded = true;
       this.#exitCode = message.exit_code;
     }
     this.#mayWrite();
+  }
+
+  /** During an upload, and after the end of the output, no reader would return the mark. */
+  #marked(mark: string): void {
+    if (this.#isUsed && this.#arrivals.length === 0) this.#send({ type: 'read', mark });
+    else this.#arrivals.push({ mark });
   }
 
   #closed(): void {

@@ -3,7 +3,7 @@ import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Chunk } from '../../shared/protocol/codec.ts';
 import type { ChannelDown } from '../../shared/protocol/down.ts';
 import { Credit } from '../../shared/streams/credit.ts';
-import { MAX_CHANNELS, type OutputTarget } from '../../shared/streams/targets.ts';
+import { largestWindow, MAX_CHANNELS, type OutputTarget } from '../../shared/streams/targets.ts';
 import { CONNECTION_WINDOW_BYTES, type WindowLink, WindowMemory } from '../../shared/streams/window.ts';
 import type { OpenTarget } from '../engine/streams/target.ts';
 import { messageOf } from '../logger.ts';
@@ -87,7 +87,10 @@ export class Channels {
     const key = { service, generation };
     const channel = isOutput
       ? this.#output(options, key, target)
-      : new TargetChannel({ ...options, link: this.#link, open: () => this.#options.open(key, target) });
+      : new TargetChannel({
+          ...{ ...options, link: this.#link, mostBytes: largestWindow(target) },
+          open: () => this.#options.open(key, target),
+        });
     this.#open.set(number, { channel, credit, isOutput });
     const isCurrent = () => this.#open.get(number)?.channel === channel;
     try {

@@ -10,6 +10,8 @@ import type { Channel, ChannelOptions } from './channel.ts';
 
 export interface TargetChannelOptions extends ChannelOptions {
   link: WindowLink;
+  /** The largest window. */
+  mostBytes: number;
   open(): Promise<Target>;
 }
 
@@ -43,7 +45,7 @@ export class TargetChannel implements Channel {
     if (this.#isOver) return target.destroy();
     if (this.#hasInputEnded) target.end();
     else {
-      this.#window = new Window(this.#options.link);
+      this.#window = new Window(this.#options.link, { mostBytes: this.#options.mostBytes });
       send({ type: 'channel.opened', channel, credit: this.#window.credit });
     }
     const exitCode = await this.#sendAll(target);

@@ -5,7 +5,10 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { STREAM_SUBPROTOCOL } from '../../shared/streams/client-messages.ts';
 import { refuseUpgrade } from '../coordinator/runtime/refuse-upgrade.ts';
-import { StreamSession, type StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
+import type { ClientSocket } from '../coordinator/streams/client-end.ts';
+import { MAX_RESUMABLE, ResumableStreams } from '../coordinator/streams/resumable-streams.ts';
+import { StreamConnection } from '../coordinator/streams/stream-connection.ts';
+import type { StreamSessionDeps } from '../coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../core/streams/stream-request.ts';
 import type { AcceptStream } from '../http/api/route.ts';
 
@@ -42,6 +45,7 @@ export function serveStreams(
   deps: StreamSessionDeps,
   admitted: (stream: Duplex) => void,
 ): () => void {
+  const resumable = new ResumableStreams(MAX_RESUMABLE.node);
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -58,7 +62,9 @@ export function serveStreams(
     void admit(request, fetch).then(({ answer, accepted }) => {
       if (!accepted) return refuseUpgrade(stream, answer);
       admitted(stream);
-      sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, accepted, deps));
+      sockets.handleUpgrade(request, stream, head, (socket) =>
+        serve(socket, stream, (client) => new StreamConnection(client, accepted, deps, resumable)),
+      );
     });
   });
   return () => {
@@ -84,27 +90,23 @@ async function admit(
   }
 }
 
-function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: StreamSessionDeps): void {
-  const session = new StreamSession(
-    {
-      send: (data) => {
-        // What a turn sends leaves in one write.
-        if (stream.writableCorked === 0) {
-          stream.cork();
-          process.nextTick(() => stream.uncork());
-        }
-        socket.send(data);
-      },
-      close: (code, reason) => socket.close(code, reason),
+function serve(socket: WebSocket, stream: Duplex, connect: (client: ClientSocket) => StreamConnection): void {
+  const connection = connect({
+    send: (data) => {
+      // What a turn sends leaves in one write.
+      if (stream.writableCorked === 0) {
+        stream.cork();
+        process.nextTick(() => stream.uncork());
+      }
+      socket.send(data);
     },
-    request,
-    deps,
-  );
-  socket.on('message', (data: Buffer, isBinary) => {
-    session.receive(isBinary ? data : data.toString('utf8'));
-    if (session.isAgentBehind) waitForAgent(socket, session);
+    close: (code, reason) => socket.close(code, reason),
   });
-  socket.on('close', () => session.closed());
+  socket.on('message', (data: Buffer, isBinary) => {
+    connection.receive(isBinary ? data : data.toString('utf8'));
+    if (connection.isAgentBehind) waitForAgent(socket, connection);
+  });
+  socket.on('close', (code) => connection.closed(code));
   socket.on('error', () => socket.terminate());
 }
 
@@ -112,11 +114,11 @@ function serve(socket: WebSocket, stream: Duplex, request: StreamRequest, deps: 
  * Reads nothing of the client meanwhile (H785). Credit bounds bytes, but frames of one byte, and those
  * without any, would take hundreds of times as much memory.
  */
-function waitForAgent(socket: WebSocket, session: StreamSession): void {
+function waitForAgent(socket: WebSocket, connection: StreamConnection): void {
   if (socket.isPaused) return;
   socket.pause();
   const check = () => {
-    if (session.isAgentBehind && socket.readyState === socket.OPEN)
+    if (connection.isAgentBehind && socket.readyState === socket.OPEN)
       setTimeout(check, BEHIND_CHECK_MS).unref();
     else socket.resume();
   };

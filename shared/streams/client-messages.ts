@@ -22,23 +22,42 @@ const MAX_REQUEST_TEXT = 8 * MAX_EXEC_LENGTH;
 /** What a path is for. */
 export type StreamPurpose = 'exec' | 'forward' | 'files';
 
+const execRequestSchema = execSchema.omit({ kind: true }).extend({
+  type: z.literal('exec'),
+  /** Whether the stream is to outlive a connection that is lost. */
+  resume: z.boolean().optional(),
+});
+
+/** Continues a stream whose connection was lost, at the same path. */
+const resumptionSchema = z.object({
+  type: z.literal('resume'),
+  /** From `opened`. */
+  session: z.string().max(64),
+  /** So many bytes of output have arrived in all. */
+  received: z.int().nonnegative(),
+});
+export type StreamResumption = z.infer<typeof resumptionSchema>;
+
 /** The first text frame of a client. */
 const requestSchema = z.discriminatedUnion('type', [
-  execSchema.omit({ kind: true }).extend({ type: z.literal('exec') }),
+  execRequestSchema,
+  resumptionSchema,
   z.object({ type: z.literal('forward'), port: z.int().min(1).max(65_535) }),
   filesOutSchema.omit({ kind: true }).extend({ type: z.literal('files-out') }),
   filesInSchema.omit({ kind: true }).extend({ type: z.literal('files-in') }),
 ]);
-export type StreamOpening = z.infer<typeof requestSchema>;
+export type StreamFirst = z.infer<typeof requestSchema>;
+export type StreamOpening = Exclude<StreamFirst, StreamResumption>;
 
 /** Undefined if the text is not a request of that purpose. */
-export function decodeRequest(purpose: StreamPurpose, text: string): StreamOpening | undefined {
+export function decodeRequest(purpose: StreamPurpose, text: string): StreamFirst | undefined {
   const request = text.length > MAX_REQUEST_TEXT ? undefined : parsed(requestSchema, text);
   return request && purposeOf[request.type] === purpose ? request : undefined;
 }
 
-const purposeOf: Record<StreamOpening['type'], StreamPurpose> = {
+const purposeOf: Record<StreamFirst['type'], StreamPurpose> = {
   exec: 'exec',
+  resume: 'exec',
   forward: 'forward',
   'files-out': 'files',
   'files-in': 'files',
@@ -46,6 +65,10 @@ const purposeOf: Record<StreamOpening['type'], StreamPurpose> = {
 
 export function targetOf(request: StreamOpening): StreamTarget {
   if (request.type === 'forward') return { kind: 'tcp', port: request.port };
+  if (request.type === 'exec') {
+    const { type: kind, resume: _, ...command } = request;
+    return { kind, ...command };
+  }
   const { type: kind, ...rest } = request;
   return { kind, ...rest } as StreamTarget;
 }
@@ -67,8 +90,10 @@ export const decodeClient = (text: string): ClientMessage | undefined =>
 const bytes = z.int().positive();
 
 export const serverSchema = z.discriminatedUnion('type', [
-  /** The target is connected. The client may send `credit` bytes for now. */
-  z.object({ type: z.literal('opened'), credit: bytes }),
+  /** The target is connected. The client may send `credit` bytes for now. With `session` it may resume. */
+  z.object({ type: z.literal('opened'), credit: bytes, session: z.string().optional() }),
+  /** So many bytes of the client have arrived in all; it sends the others again, and may send `credit`. */
+  z.object({ type: z.literal('resumed'), taken: z.int().nonnegative(), credit: z.int().nonnegative() }),
   z.object({ type: z.literal('credit'), bytes }),
   /** The client must return it with `read`, or the stream soon stands still. */
   z.object({ type: z.literal('mark'), mark: z.string() }),

@@ -127,5 +127,12 @@ export const channelTargetSchema = z.discriminatedUnion('kind', [
   webSocketSchema,
 ]);
 export type ChannelTarget = z.infer<typeof channelTargetSchema>;
+/** Both ends of a terminal keep what the other one may not have got, for a connection that is lost. */
+export const TERMINAL_WINDOW_BYTES = 256 * 1024;
+
+/** The most bytes in transit in one direction of a channel to that target. */
+export const largestWindow = (target: ChannelTarget): number =>
+  target.kind === 'exec' && target.terminal ? TERMINAL_WINDOW_BYTES : MAX_WINDOW_BYTES;
+
 /** All but output: what is connected to one running container. */
 export type StreamTarget = Exclude<ChannelTarget, OutputTarget>;

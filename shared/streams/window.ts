@@ -59,6 +59,7 @@ interface Probe {
 
 export class Window {
   readonly #link: WindowLink;
+  readonly #mostBytes: number;
   #bytes: number;
   /** Bytes that the other side may still send, and those that came and were not taken yet. */
   #credit: number;
@@ -69,8 +70,9 @@ export class Window {
   #round: { sinceMs: number; bytes: number };
 
   /** `heldBytes`: what is here already, of a channel before. The credit may then be 0. */
-  constructor(link: WindowLink, heldBytes = 0) {
+  constructor(link: WindowLink, { heldBytes = 0, mostBytes = MAX_WINDOW_BYTES } = {}) {
     this.#link = link;
+    this.#mostBytes = mostBytes;
     const share = Math.floor(link.memory.freeBytes * SHARE);
     this.#bytes = Math.max(LEAST_WINDOW_BYTES, Math.min(WINDOW_BYTES, share));
     link.memory.use(this.#bytes);
@@ -131,7 +133,7 @@ export class Window {
     const sinceMs = nowMs() - this.#round.sinceMs;
     const roundMs = Math.max(1, roundTripMs ?? Number.POSITIVE_INFINITY);
     if (sinceMs < roundMs) return;
-    const wanted = Math.min(MAX_WINDOW_BYTES, (2 * this.#round.bytes * roundMs) / sinceMs);
+    const wanted = Math.min(this.#mostBytes, (2 * this.#round.bytes * roundMs) / sinceMs);
     this.#bytes += memory.take(Math.floor(wanted) - this.#bytes);
     this.#round = { sinceMs: nowMs(), bytes: 0 };
   }

@@ -18,6 +18,7 @@ import type { Portion, Rejected } from '../gateways/portion.ts';
 import type { AgentSocket } from '../ports.ts';
 import { AwakeTime } from '../sleep/awake-time.ts';
 import { remotePlacements } from '../streams/remote-placement.ts';
+import { MAX_RESUMABLE, ResumableStreams } from '../streams/resumable-streams.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
 import { APP_PATH, acceptApp } from './apps/gateway-apps.ts';
 import { acceptChannel, CHANNEL_PATH } from './channel-sockets.ts';
@@ -54,6 +55,7 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   #gateway!: Gateway;
   #awake!: AwakeTime;
   #apps!: AppRelay;
+  readonly #resumable = new ResumableStreams(MAX_RESUMABLE.gateway);
   /** When the totals were last written. */
   #writtenMs = 0;
 
@@ -72,7 +74,8 @@ export class GatewayObject extends DurableObject<ObjectBindings> {
   override fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     return this.#awake.during(async () => {
-      if (pathname === STREAM_PATH) return acceptStream(request, this.#awake, this.#streamDeps());
+      if (pathname === STREAM_PATH)
+        return acceptStream(request, this.#awake, this.#streamDeps(), this.#resumable);
       if (pathname === APP_PATH)
         return acceptApp(request, this.#awake, this.#awake.clockOf(objectClock), this.#apps);
       if (pathname === CHANNEL_PATH) return acceptChannel(request, this.#awake, this.#gateway);

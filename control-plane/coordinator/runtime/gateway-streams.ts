@@ -6,7 +6,10 @@ import { STREAM_SUBPROTOCOL } from '../../../shared/streams/client-messages.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { AwakeTime } from '../sleep/awake-time.ts';
-import { StreamSession, type StreamSessionDeps } from '../streams/stream-session.ts';
+import { type ClientSocket, NO_CLOSE } from '../streams/client-end.ts';
+import type { ResumableStreams } from '../streams/resumable-streams.ts';
+import { StreamConnection } from '../streams/stream-connection.ts';
+import type { StreamSessionDeps } from '../streams/stream-session.ts';
 
 /** The path and the header of a request from the Worker to a gateway. No agent can choose this path. */
 export const STREAM_PATH = '/stream';
@@ -36,39 +39,44 @@ export async function forwardStream(
   });
 }
 
-/** Accepts a client that the Worker has authorised. The object stays awake as long as the stream lasts. */
-export function acceptStream(forwarded: Request, awake: AwakeTime, deps: StreamSessionDeps): Response {
+/**
+ * Accepts a client that the Worker has authorised. The object stays awake as long as the stream lasts, also
+ * while its client is away.
+ */
+export function acceptStream(
+  forwarded: Request,
+  awake: AwakeTime,
+  deps: StreamSessionDeps,
+  resumable: ResumableStreams,
+): Response {
   const request: StreamRequest = JSON.parse(forwarded.headers.get(REQUEST_HEADER) ?? '');
-  const { 0: client, 1: server } = new WebSocketPair();
+  const { 0: webSocket, 1: server } = new WebSocketPair();
   // Bytes would arrive as a Blob, which is read later than what follows it.
   server.binaryType = 'arraybuffer';
   server.accept();
-  const session: StreamSession = new StreamSession(
-    {
-      send: (data) => {
-        try {
-          server.send(data);
-        } catch {
-          // The runtime has noticed the end first; its event may come late.
-          session.closed();
-        }
-      },
-      close: (code, reason) => server.close(code, reason),
-    },
-    request,
-    deps,
-  );
+  const attempt = (act: () => void) => {
+    try {
+      act();
+    } catch {
+      // The runtime has noticed the end first; its event may come late.
+      connection.closed(NO_CLOSE);
+    }
+  };
+  const client: ClientSocket = {
+    send: (data) => attempt(() => server.send(data)),
+    close: (code, reason) => attempt(() => server.close(code, reason)),
+  };
+  const connection: StreamConnection = new StreamConnection(client, request, deps, resumable);
   server.addEventListener('message', ({ data }) => {
     const end = awake.begin();
-    session.receive(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
+    connection.receive(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
     end();
   });
-  const closed = () => session.closed();
-  server.addEventListener('close', closed);
-  server.addEventListener('error', closed);
+  server.addEventListener('close', ({ code }) => connection.closed(code));
+  server.addEventListener('error', () => connection.closed(NO_CLOSE));
   return new Response(null, {
     status: 101,
-    webSocket: client,
+    webSocket,
     headers: { 'sec-websocket-protocol': STREAM_SUBPROTOCOL },
   });
 }

@@ -2,11 +2,11 @@
  * A file or an archive of a service as the body of an answer (H706, H707): a client of a stream, which reads
  * on only as far as its own reader does. The same on Node and in a Worker.
  */
-import { type ServerMessage, serverSchema } from '../../../shared/streams/client-messages.ts';
+import type { ServerMessage } from '../../../shared/streams/client-messages.ts';
 import type { DownloadTarget } from '../../../shared/streams/targets.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
-import type { ClientSocket } from './stream-relay.ts';
+import type { ClientEnd } from './client-end.ts';
 import { StreamSession, type StreamSessionDeps } from './stream-session.ts';
 
 /** Can be sent as JSON. */
@@ -26,10 +26,11 @@ export async function openDownload(
   return download.body();
 }
 
-class Download implements ClientSocket {
+class Download implements ClientEnd {
   readonly #session: StreamSession;
   /** Content, and marks that are returned once all before them was read. */
   readonly #arrivals: (Uint8Array | { mark: string })[] = [];
+  #hasBegun = false;
   #isComplete = false;
   #problem: string | undefined;
   #changed = () => {};
@@ -39,11 +40,11 @@ class Download implements ClientSocket {
   }
 
   begin(target: DownloadTarget): void {
-    this.#session.receive(JSON.stringify({ type: 'files-out', ...target }));
+    this.#session.begin({ type: 'files-out', ...target });
   }
 
   async begun(): Promise<void> {
-    while (this.#arrivals.length === 0 && !this.#isComplete)
+    while (!this.#hasBegun && !this.#isComplete)
       if (this.#problem === undefined) await this.#change();
       else throw new OperationError('conflict', this.#problem);
   }
@@ -62,9 +63,14 @@ class Download implements ClientSocket {
     );
   }
 
-  send(data: string | Uint8Array): void {
-    if (typeof data === 'string') this.#take(serverSchema.parse(JSON.parse(data)));
-    else this.#arrivals.push(data);
+  tell(message: ServerMessage): void {
+    this.#take(message);
+    this.#changed();
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#hasBegun = true;
+    this.#arrivals.push(bytes);
     this.#changed();
   }
 
@@ -77,7 +83,7 @@ class Download implements ClientSocket {
   async #next(): Promise<Uint8Array | undefined> {
     for (;;) {
       const next = this.#arrivals.shift();
-      if (next && 'mark' in next) this.#session.receive(JSON.stringify({ type: 'read', mark: next.mark }));
+      if (next && 'mark' in next) this.#session.receive({ type: 'read', mark: next.mark });
       else if (next) return next;
       else if (this.#isComplete) return undefined;
       else if (this.#problem !== undefined) throw new Error(this.#problem);

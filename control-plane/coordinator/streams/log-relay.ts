@@ -220,7 +220,7 @@ export class LogRelay implements ChannelSink {
   }
 
   #open(channels: LogChannels): void {
-    const window = new Window(channels.link, this.#unread);
+    const window = new Window(channels.link, { heldBytes: this.#unread });
     // It waits for the subscriber to read; otherwise each reconnect would cost memory (STREAM-6).
     if (window.credit < leastGrant(window.bytes)) {
       window.close();

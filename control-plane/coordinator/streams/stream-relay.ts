@@ -5,33 +5,35 @@
 
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { ChannelUp } from '../../../shared/protocol/up.ts';
+import type { ClientMessage, ServerMessage } from '../../../shared/streams/client-messages.ts';
 import {
-  type ClientMessage,
-  decodeClient,
-  type ServerMessage,
-} from '../../../shared/streams/client-messages.ts';
-import { CHUNK_BYTES, MAX_WINDOW_BYTES, type StreamTarget } from '../../../shared/streams/targets.ts';
+  CHUNK_BYTES,
+  largestWindow,
+  MAX_WINDOW_BYTES,
+  type StreamTarget,
+} from '../../../shared/streams/targets.ts';
 import { Window } from '../../../shared/streams/window.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
+import type { ClientEnd, FromClient } from './client-end.ts';
 import { StreamWatch } from './stream-watch.ts';
 
-/** The client's end: the common part of workerd's and ws's sockets. */
-export interface ClientSocket {
-  send(data: string | Uint8Array): void;
-  close(code: number, reason: string): void;
-}
-
 export interface StreamRelayOptions {
-  client: ClientSocket;
+  client: ClientEnd;
   clock: Pick<Clock, 'after' | 'monotonicMs'>;
   times: Pick<StreamRules, 'idleMs' | 'totalMs'>;
   /** Called once, when the stream is over. */
   over(): void;
 }
 
-const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
+/**
+ * A mark follows this time after the stream was opened, again and again: proxies close connections that are
+ * quiet.
+ */
+export const MARK_MS = 25_000;
+
+export const closing = { complete: 1000, reset: 1001, violation: 1008 } as const;
 
 export class StreamRelay implements ChannelSink {
   readonly #options: StreamRelayOptions;
@@ -47,6 +49,7 @@ export class StreamRelay implements ChannelSink {
   #hasClientEnded = false;
   #hasAgentEnded = false;
   readonly #watch: StreamWatch;
+  #cancelReminder = () => {};
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
@@ -57,18 +60,17 @@ export class StreamRelay implements ChannelSink {
   begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void {
     // Before the channel, whose connection may be found closed.
     this.#watch.begin();
-    this.#window = new Window(channels.link);
+    this.#window = new Window(channels.link, { mostBytes: largestWindow(target) });
     const channel = channels.open(key, target, this.#window.credit, this);
     this.#agent = { channels, channel };
   }
 
   /** A frame of the client. */
-  fromClient(data: string | Uint8Array): void {
+  fromClient(frame: FromClient): void {
     if (this.#isOver) return;
-    const message = typeof data === 'string' ? decodeClient(data) : undefined;
     if (!this.#isOpened) this.#end('Wait for "opened" before you send more.', closing.violation);
-    else if (typeof data !== 'string') this.#toAgent(data);
-    else if (message) this.#obey(message);
+    else if (frame instanceof Uint8Array) this.#toAgent(frame);
+    else if (frame) this.#obey(frame);
     else this.#end('A text frame does not match the protocol of streams.', closing.violation);
   }
 
@@ -77,7 +79,7 @@ export class StreamRelay implements ChannelSink {
     return this.#agent?.channels.isBehind ?? false;
   }
 
-  /** The client's socket has closed. */
+  /** The client has left. */
   clientClosed(): void {
     this.#finish(false);
   }
@@ -97,6 +99,7 @@ export class StreamRelay implements ChannelSink {
         if (this.#isOpened || message.credit === undefined) return false;
         this.#isOpened = true;
         this.#clientMay = message.credit;
+        this.#remind();
         this.#tell({ type: 'opened', credit: message.credit });
         return true;
       case 'channel.credit':
@@ -179,6 +182,16 @@ export class StreamRelay implements ChannelSink {
     this.#tell({ type: 'mark', mark });
   }
 
+  /** Has the client send something. A mark that it still has is repeated, so that few are in memory. */
+  #remind(): void {
+    this.#cancelReminder = this.#options.clock.after(MARK_MS, () => {
+      const last = [...this.#marks.keys()].at(-1);
+      if (last === undefined) this.#mark();
+      else this.#tell({ type: 'mark', mark: last });
+      this.#remind();
+    });
+  }
+
   #read(mark: string): void {
     const read = this.#marks.get(mark);
     if (read === undefined || !this.#agent) return;
@@ -189,13 +202,14 @@ export class StreamRelay implements ChannelSink {
   }
 
   #tell(message: ServerMessage): void {
-    if (!this.#isOver) this.#options.client.send(JSON.stringify(message));
+    if (!this.#isOver) this.#options.client.tell(message);
   }
 
   #finish(isKnown: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch.stop();
+    this.#cancelReminder();
     this.#agent?.channels.close(this.#agent.channel, isKnown, this.#window?.credit);
     this.#window?.close();
     this.#options.over();
@@ -203,4 +217,4 @@ export class StreamRelay implements ChannelSink {
 }
 
 /** The reason of a close has at most 123 bytes. */
-const shortReason = (reason: string): string => reason.replace(/[^ -~]/g, '?').slice(0, 120);
+export const shortReason = (reason: string): string => reason.replace(/[^ -~]/g, '?').slice(0, 120);

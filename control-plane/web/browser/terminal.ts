@@ -1,5 +1,6 @@
 /** Script of a terminal page: connects the terminal with a shell in the service, and shows how it ended. */
 import { byId, setText } from './parts/element.ts';
+import { Reconnection } from './parts/reconnection.ts';
 import { openSocket, refusalOf, sentence } from './parts/service-socket.ts';
 import { ServiceStream, type StreamEnd } from './parts/service-stream.ts';
 import { TerminalScreen } from './terminal/terminal-screen.ts';
@@ -14,6 +15,11 @@ class TerminalPage {
   #stream: ServiceStream | undefined;
   #isOpened = false;
   #hasTyped = false;
+  readonly #reconnection = new Reconnection({
+    connect: () => this.#stream?.resume(openSocket(this.#path)),
+    abandon: () => this.#stream?.drop(),
+    gaveUp: () => void this.#gaveUp(),
+  });
 
   constructor({ dataset }: HTMLElement) {
     this.#path = dataset.path ?? '';
@@ -53,18 +59,36 @@ class TerminalPage {
     this.#show('Connecting.');
     const button = byId<HTMLButtonElement>('shell-connect');
     button.disabled = true;
-    const opening = { type: 'exec' as const, words: SHELL, terminal: this.#screen.size };
+    const opening = { type: 'exec' as const, words: SHELL, terminal: this.#screen.size, resume: true };
     this.#screen.begin();
     this.#stream = new ServiceStream(openSocket(this.#path), opening, {
       opened: () => {
         this.#isOpened = true;
-        this.#show('Connected.');
-        // The window may have changed meanwhile.
-        this.#stream?.resize(this.#screen.size);
+        this.#connected();
       },
+      lost: () => {
+        this.#show('Connection lost. Reconnecting…');
+        this.#reconnection.lost();
+      },
+      resumed: () => this.#connected(),
       output: (bytes, used) => this.#screen.write(bytes, used),
       ended: (end) => void this.#ended(end),
     });
+  }
+
+  #connected(): void {
+    this.#reconnection.connected();
+    this.#show('Connected.');
+    // The window may have changed meanwhile.
+    this.#stream?.resize(this.#screen.size);
+  }
+
+  async #gaveUp(): Promise<void> {
+    const text = 'The connection was lost for two minutes, and the command was ended.';
+    this.#stream?.close();
+    this.#over(text);
+    const reason = await refusalOf(this.#path, 'terminal');
+    if (!this.#stream) this.#show(`${text} ${reason}`);
   }
 
   #input(bytes: Uint8Array<ArrayBuffer>): void {
@@ -88,6 +112,7 @@ class TerminalPage {
 
   #over(text: string, action = 'Connect again'): void {
     this.#stream = undefined;
+    this.#reconnection.stop();
     this.#screen.disable();
     this.#show(text);
     const button = byId<HTMLButtonElement>('shell-connect');

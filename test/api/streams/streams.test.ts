@@ -218,6 +218,47 @@ onHosts(
       await reader?.cancel();
       await eventually(() => expect(second.messages.at(-1)).toMatchObject({ type: 'channel.reset' }));
     });
+    test('H834, H835: a command whose connection breaks off goes on at the next one of its user, until that leaves', async () => {
+      const { client, stream } = await opened({ ...SHELL, resume: true });
+      const { session } = await client.got('opened');
+      await stream.write('one');
+      client.write('abc');
+      await eventually(() => client.output.toString() === 'one' && stream.received.length === 3);
+      client.cut();
+      await stream.write('two');
+      const resume = { type: 'resume', session, received: 3 };
+      await new AccountClient(host).addUser(`user${tests}`, { role_id: 1 });
+      const other = await open(resume, basic(`user${tests}`, 'secret words'));
+      expect((await other.got('reset')).message).toContain('There is no such stream to resume');
+      const next = await open(resume);
+      expect(await next.got('resumed')).toEqual({ type: 'resumed', taken: 3, credit: WINDOW_BYTES - 3 });
+      next.write('def');
+      await eventually(() => expect(Buffer.from(stream.received).toString()).toBe('abcdef'));
+      await eventually(() => expect(next.output.toString()).toBe('two'));
+      const third = await open({ ...resume, received: 6 });
+      await third.got('resumed');
+      expect((await next.got('reset')).message).toContain('goes on at another connection');
+      expect(stream.messages).toEqual([]);
+      third.close(1000);
+      await eventually(() => expect(stream.messages.at(-1)).toMatchObject({ type: 'channel.reset' }));
+      expect((await (await open(resume)).got('reset')).message).toContain('There is no such stream');
+    });
+    test('H836: a client that comes back after the end of its command gets the rest, and then it is forgotten', async () => {
+      const { client, stream } = await opened({ ...SHELL, resume: true });
+      const { session } = await client.got('opened');
+      client.cut();
+      await stream.write('last words');
+      stream.end(4);
+      const resume = { type: 'resume', session, received: 0 };
+      const next = await open(resume);
+      expect(await next.got('end')).toEqual({ type: 'end', exit_code: 4 });
+      expect([next.output.toString(), await next.closed()]).toEqual(['last words', 1000]);
+      await eventually(async () => {
+        const late = await open(resume);
+        await eventually(() => late.messages.length > 0);
+        return late.messages.some(({ type }) => type === 'reset');
+      });
+    });
     test('L167: the pings of a client are answered', async () => {
       const { client } = await opened();
       await client.pinged();

@@ -74,8 +74,13 @@ export class StreamClient {
     return (await eventually(() => this.closeCode)) ?? 0;
   }
 
-  close(): void {
-    this.#socket.close();
+  close(code?: number): void {
+    this.#socket.close(code);
+  }
+
+  /** Breaks the connection off. */
+  cut(): void {
+    this.#socket.terminate();
   }
 
   #take(message: ServerMessage): void {

@@ -4,7 +4,7 @@ export function playedSocket() {
   const texts: string[] = [];
   const binaries: Uint8Array[] = [];
   const socket = {
-    ...{ readyState: 1, binaryType: 'blob', isClosed: false },
+    ...{ readyState: 1, binaryType: 'blob', isClosed: false, closeCode: 0 },
     addEventListener(type: string, listener: (event: { data: unknown }) => void) {
       listeners.set(type, listener);
     },
@@ -12,8 +12,9 @@ export function playedSocket() {
       if (typeof data === 'string') texts.push(data);
       else binaries.push(data);
     },
-    close() {
+    close(code: number) {
       socket.isClosed = true;
+      socket.closeCode = code;
     },
   };
   const fire = (type: string, data?: unknown) => listeners.get(type)?.({ data });

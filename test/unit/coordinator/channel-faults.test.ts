@@ -299,7 +299,7 @@ test('P10, P252: a channel that opens on a connection that is found closed is de
   };
   const [deps, client] = [
     { clock: { after, monotonicMs: () => 0 }, times: { idleMs: 1_000, totalMs: 5_000 }, over },
-    { send: () => {}, close: () => {} },
+    { tell: () => {}, send: () => {}, close: () => {} },
   ];
   // The first one finds the connection closed, and the others have obtained it before.
   for (const stream of [new StreamRelay({ ...deps, client }), new AgentPipe(deps)])

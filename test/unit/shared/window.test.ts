@@ -1,6 +1,11 @@
 /** Windows of channels: how they grow, and what they take of the memory that they share. */
 import { expect, test } from 'vitest';
-import { MAX_CHANNELS, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import {
+  MAX_CHANNELS,
+  MAX_WINDOW_BYTES,
+  TERMINAL_WINDOW_BYTES,
+  WINDOW_BYTES,
+} from '../../../shared/streams/targets.ts';
 import {
   CONNECTION_WINDOW_BYTES,
   LEAST_WINDOW_BYTES,
@@ -17,14 +22,18 @@ interface Flow {
   linkBytesPerMs: number;
   readerBytesPerMs?: number;
   memory?: WindowMemory;
+  mostBytes?: number;
 }
 
 /**
  * A sender that always has something, at the end of a connection. Returns the bytes that were read in all.
  */
-function flow({ roundTripMs, linkBytesPerMs, readerBytesPerMs = Infinity, memory }: Flow, forMs: number) {
+function flow(
+  { roundTripMs, linkBytesPerMs, readerBytesPerMs = Infinity, memory, ...rest }: Flow,
+  forMs: number,
+) {
   let nowMs = 0;
-  const window = new Window({ memory: memory ?? new WindowMemory(16 * MIB), nowMs: () => nowMs });
+  const window = new Window({ memory: memory ?? new WindowMemory(16 * MIB), nowMs: () => nowMs }, rest);
   let maySend = window.credit;
   const grants: { atMs: number; bytes: number }[] = [];
   const arrivals: { atMs: number; bytes: number }[] = [];
@@ -63,9 +72,10 @@ test('P9: a slow reader, and one at the end of a fast connection, keep small win
   const near = flow({ roundTripMs: 2, linkBytesPerMs: 100_000 }, 2_000);
   expect(near.window.bytes).toBeLessThan(MIB);
 });
-test('P9: the longest window is 4 MiB, and shorter where the memory is used', () => {
+test('P9: the longest window is 4 MiB, that of a terminal 256 KiB, and shorter where the memory is used', () => {
   const far = { roundTripMs: 400, linkBytesPerMs: 100_000 };
   expect(flow(far, 10_000).window.bytes).toBe(MAX_WINDOW_BYTES);
+  expect(flow({ ...far, mostBytes: TERMINAL_WINDOW_BYTES }, 10_000).window.bytes).toBe(TERMINAL_WINDOW_BYTES);
   const memory = new WindowMemory(MIB);
   expect(flow({ ...far, memory }, 10_000).window.bytes).toBe(MIB);
   expect(memory.freeBytes).toBe(0);
@@ -92,8 +102,8 @@ test('P251: a window lets in what it has granted, and grants what was taken', ()
 });
 test('P9: what is here of a channel before counts in the window of the next', () => {
   const link = { memory: new WindowMemory(16 * MIB), nowMs: () => 0 };
-  expect(new Window(link, 10_000).credit).toBe(WINDOW_BYTES - 10_000);
-  expect(new Window(link, 2 * WINDOW_BYTES).credit).toBe(0);
+  expect(new Window(link, { heldBytes: 10_000 }).credit).toBe(WINDOW_BYTES - 10_000);
+  expect(new Window(link, { heldBytes: 2 * WINDOW_BYTES }).credit).toBe(0);
 });
 test('P174: whatever the window of a reader, and that of the gateway before it, the longest line fits in beside credit that is too little to grant', () => {
   // A line of 16 KiB with its end and its time, in a frame.

@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
       'http',
       'guard',
       'core',
-      'coordinator/streams/stream-session.ts',
+      'coordinator/streams',
       'coordinator/runtime/refuse-upgrade.ts',
       'coordinator/apps',
     ],

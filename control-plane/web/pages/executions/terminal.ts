@@ -54,4 +54,4 @@ const terminal = (service: ServiceView, starts: boolean): Html => html`
 </div>
 <div id="shell-place" class="shell-place"></div>
 </section>
-<p class="hint scripted">Ctrl-M leaves the terminal, so that Tab goes on in the page. Ctrl-Shift-C copies what is selected, and Ctrl-Shift-V pastes. Leaving the page ends the shell and what it has started.</p>`;
+<p class="hint scripted">Ctrl-M leaves the terminal, so that Tab goes on in the page. Ctrl-Shift-C copies what is selected, and Ctrl-Shift-V pastes. Leaving the page ends the shell and what it has started; a lost connection does not, for two minutes.</p>`;

@@ -2,8 +2,12 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import type { Site, VisitOptions } from '../../../support/browser/browser.ts';
+import { FrailLine } from '../../../support/clients/frail-line.ts';
 import { application, script } from '../../../support/fixtures/descriptions.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
+
+/** Nothing listens there. */
+const NOWHERE = 'http://127.0.0.1:9';
 
 /** What Ctrl-Shift-V would paste: text with the end of a bracketed paste and a command in it. */
 const PASTE = (text: string) => `{
@@ -90,6 +94,27 @@ export function terminal(site: () => Site): void {
     await states(page, 'The command was ended. The service has ended.');
     await page.getByRole('button', { name: 'Connect again' }).click();
     await states(page, 'The terminal was refused. The service is not running.');
+  });
+
+  test('W238: a terminal whose connection breaks off goes on in its shell, with what was printed and typed meanwhile', async () => {
+    const line = await FrailLine.to(site().berth.url);
+    try {
+      await site().reach(line.url);
+      const page = await open(shared, { baseURL: line.url, expected: /it requested|WebSocket|ERR_/ });
+      await type(page, 'echo pid $$; (sleep 1; echo later) &');
+      await shows(page, /^pid \d+/m);
+      const [, pid] = /^pid (\d+)/m.exec(await screen(page)) ?? [];
+      line.lead(NOWHERE);
+      line.break();
+      await states(page, 'Connection lost. Reconnecting…');
+      await type(page, 'echo still $$');
+      line.lead(site().berth.url);
+      await states(page, 'Connected.');
+      await shows(page, /later *$/m);
+      await shows(page, new RegExp(`^still ${pid}`, 'm'));
+    } finally {
+      line.close();
+    }
   });
 
   test('W205: the page stays usable during an endless output, and Ctrl-C ends it', async () => {

@@ -3,10 +3,10 @@
  * moment later. It sends, reads, stalls, ends and leaves as its random choices state.
  */
 
-import {
-  StreamSession,
-  type StreamSessionDeps,
-} from '../../../../control-plane/coordinator/streams/stream-session.ts';
+import { NO_CLOSE } from '../../../../control-plane/coordinator/streams/client-end.ts';
+import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
+import { StreamConnection } from '../../../../control-plane/coordinator/streams/stream-connection.ts';
+import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
 import { type ServerMessage, serverSchema } from '../../../../shared/streams/client-messages.ts';
 import { MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
@@ -43,7 +43,7 @@ export class StreamClient implements KnownStream {
   isHeld = false;
   #isOverAtServer = false;
   readonly #options: StreamClientOptions;
-  readonly #session: StreamSession;
+  readonly #connection: StreamConnection;
   readonly #isGreedy: boolean;
   readonly #stalls: boolean;
   readonly #wanted: number;
@@ -75,7 +75,8 @@ export class StreamClient implements KnownStream {
         this.#later(() => this.#closes(code));
       },
     };
-    this.#session = new StreamSession(socket, request, { ...deps, place: this.#place(deps.place) });
+    const withPlace = { ...deps, place: this.#place(deps.place) };
+    this.#connection = new StreamConnection(socket, request, withPlace, new ResumableStreams(1));
     check.began(this);
     this.#toServer(JSON.stringify({ type: 'forward', port }));
     if (chances.chance(0.3)) world.after(chances.between(1, 40_000), () => this.#leaves());
@@ -169,7 +170,7 @@ export class StreamClient implements KnownStream {
   #leaves(): void {
     if (this.endedMs !== null) return;
     this.#over();
-    this.#options.world.enter(this.process, () => this.process.alive && this.#session.closed());
+    this.#options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
     this.#options.check.gone(this, 'left by its client');
   }
 
@@ -179,7 +180,7 @@ export class StreamClient implements KnownStream {
     if (this.endedMs !== null) return;
     const isComplete = code === COMPLETE && this.#hasOutputEnded;
     this.#options.check.ended(this, this.#reason ?? (isComplete ? undefined : ''));
-    this.#options.world.enter(this.process, () => this.process.alive && this.#session.closed());
+    this.#options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
   }
 
   /** The end of its control plane ends its connection. */
@@ -197,7 +198,7 @@ export class StreamClient implements KnownStream {
     this.#options.world.after(
       LATENCY_MS,
       () => {
-        if (this.endedMs === null && !this.#isClosed) this.#session.receive(data);
+        if (this.endedMs === null && !this.#isClosed) this.#connection.receive(data);
       },
       this.process,
     );

@@ -2,6 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { gatewayChannels } from '../../../../control-plane/coordinator/runtime/gateway-channels.ts';
 import { openDownload } from '../../../../control-plane/coordinator/streams/download.ts';
+import { MARK_MS } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { CHUNK_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { ADMIN_DOER } from '../../../support/apps/app-request.ts';
@@ -78,4 +79,13 @@ test('H706, P174: a file is sent no faster than it is read, and no further once 
   await reader.cancel();
   expect(await agent.received('channel.reset')).toEqual({ type: 'channel.reset', channel });
   expect(agent.socket.closeCode).toBeUndefined();
+});
+
+test('H706: a file that is refused before its first byte is not there, even if marks came first', async () => {
+  opened();
+  for (let n = 0; n < 20; n += 1) await Promise.resolve();
+  rig.rig.clock.pass(MARK_MS);
+  for (let n = 0; n < 20; n += 1) await Promise.resolve();
+  agent.sendMessage({ type: 'channel.reset', channel, refused: false, message: 'no such file' });
+  await expect(download).rejects.toMatchObject({ code: 'conflict', message: 'no such file' });
 });

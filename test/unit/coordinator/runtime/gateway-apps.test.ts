@@ -1,6 +1,7 @@
 /** Requests to applications, and clients of streams, between the Worker and a gateway. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AwakeTime } from '../../../../control-plane/coordinator/sleep/awake-time.ts';
+import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import {
   decodeClose,
@@ -198,8 +199,8 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
     channelsAt: async () => undefined,
   };
   const request = { purpose: 'forward', serviceId: 7, hostId: 1, subscriber: {}, doer: {} };
-  const join = () =>
-    streams.forwardStream({ fetch: async (one: Request) => streams.acceptStream(one, awake, deps) }, request);
+  const accept = async (one: Request) => streams.acceptStream(one, awake, deps, new ResumableStreams(1));
+  const join = () => streams.forwardStream({ fetch: accept }, request);
   const response = await join();
   const client: PairedSocket = response.webSocket;
   expect(response.status).toBe(101);
@@ -208,7 +209,7 @@ test('H680: a client of a stream is joined at the gateway, until either side lea
   client.send(JSON.stringify({ type: 'forward', port: 80 }));
   await turns();
   expect([requested, awake.active]).toEqual([[7], 0]);
-  client.peer?.emit('close');
+  client.peer?.emit('close', { code: 1000 });
   expect(permit.isLeft).toBe(true);
   const bytes: PairedSocket = (await join()).webSocket;
   bytes.send(new Uint8Array(1).buffer);

@@ -4,10 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
-import { StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
+import { MARK_MS, StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
+import type { ClientMessage } from '../../../../shared/streams/client-messages.ts';
 import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { leastGrant } from '../../../../shared/streams/window.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const CHANNEL = 0;
@@ -22,7 +24,9 @@ let over: number;
 let clock: TestClock;
 let relay: StreamRelay;
 
-beforeEach(() => {
+beforeEach(() => begin({ idleMs: 1_000, totalMs: 1_500 }));
+
+function begin(times: { idleMs: number; totalMs: number }) {
   [told, toAgent, toClient, closes, over, clock] = [[], [], [], [], 0, new TestClock()];
   const channels = new OpenChannels({
     traffic: noTraffic(),
@@ -33,25 +37,26 @@ beforeEach(() => {
   });
   relay = new StreamRelay({
     client: {
-      send: (data) => toClient.push(typeof data === 'string' ? JSON.parse(data) : data.length),
+      tell: (message) => toClient.push(message),
+      send: (bytes) => toClient.push(bytes.length),
       close: (code, reason) => closes.push([code, reason]),
     },
     clock,
-    times: { idleMs: 1_000, totalMs: 1_500 },
+    times,
     over: () => {
       over += 1;
     },
   });
   expect(relay.isAgentBehind).toBe(false);
   relay.begin(channels, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
-});
+}
 
 const opened = (credit = 0) => relay.message({ type: 'channel.opened', channel: CHANNEL, credit });
 const credited = (bytes: number) => relay.message({ type: 'channel.credit', channel: CHANNEL, bytes });
 const ended = (exitCode?: number) => relay.message({ type: 'channel.end', channel: CHANNEL, exitCode });
 const reset = (message: string) =>
   relay.message({ type: 'channel.reset', channel: CHANNEL, message, refused: false });
-const says = (message: object) => relay.fromClient(JSON.stringify(message));
+const says = (message: ClientMessage) => relay.fromClient(message);
 const types = () => told.map(({ type }) => type);
 const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
 
@@ -98,7 +103,7 @@ test.each([
     /credit/,
   ],
   ['a frame too early', () => says({ type: 'end' }), /Wait for "opened"/],
-  ['what is no message', () => opened() && relay.fromClient('{}'), /does not match/],
+  ['what is no message', () => opened() && relay.fromClient(undefined), /does not match/],
 ])('H682: a client that sends %s is disconnected with 1008, and the agent is informed', (_, act, reason) => {
   act();
   expect(closes).toEqual([[1008, expect.stringMatching(reason)]]);
@@ -170,4 +175,38 @@ test('H689: bytes in either direction show that a stream is used, until it has l
   expect(over).toBe(0);
   clock.pass(1);
   expect(closes).toEqual([[1001, expect.stringContaining('lasted for 1.5 s')]]);
+});
+
+test('H833: a quiet stream gets a mark every 25 s once it is opened, which grants nothing and is no byte', () => {
+  begin({ idleMs: 4 * MARK_MS, totalMs: 100 * MARK_MS });
+  clock.pass(MARK_MS);
+  expect(toClient).toEqual([]);
+  opened();
+  clock.pass(MARK_MS - 1);
+  expect(marks()).toEqual([]);
+  clock.pass(1);
+  const [first = ''] = marks();
+  says({ type: 'read', mark: first });
+  clock.pass(MARK_MS);
+  expect([marks().length, new Set(marks()).size, types()]).toEqual([2, 2, ['channel.open']]);
+  clock.pass(MARK_MS);
+  expect(closes).toEqual([[1001, expect.stringContaining('carried nothing for 100 s')]]);
+  const before = toClient.length;
+  clock.pass(MARK_MS);
+  expect(toClient.length).toBe(before);
+});
+
+test('H833: a client that returns no marks gets the last one again, and one that does gets its credit', () => {
+  begin({ idleMs: 100 * MARK_MS, totalMs: 100 * MARK_MS });
+  opened();
+  const bytes = leastGrant(WINDOW_BYTES) - 1;
+  relay.chunk(new Uint8Array(bytes));
+  for (let n = 0; n < 3; n += 1) clock.pass(MARK_MS);
+  expect([marks().length, new Set(marks()).size]).toEqual([3, 1]);
+  for (const mark of marks()) says({ type: 'read', mark });
+  expect(told.slice(1)).toEqual([]);
+  relay.chunk(new Uint8Array(1));
+  clock.pass(MARK_MS);
+  says({ type: 'read', mark: marks().at(-1) ?? '' });
+  expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: bytes + 1 }]);
 });

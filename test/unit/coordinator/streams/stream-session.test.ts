@@ -3,11 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import { NO_CLOSE } from '../../../../control-plane/coordinator/streams/client-end.ts';
 import type { OpenPlacement } from '../../../../control-plane/coordinator/streams/placement.ts';
-import {
-  StreamSession,
-  type StreamSessionDeps,
-} from '../../../../control-plane/coordinator/streams/stream-session.ts';
+import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
+import { StreamConnection } from '../../../../control-plane/coordinator/streams/stream-connection.ts';
+import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { defaultStreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
@@ -35,7 +35,7 @@ function begin(deps: Partial<StreamSessionDeps>) {
   const permit = new ScriptedPlacement();
   const sent: string[] = [];
   const closes: number[] = [];
-  const session = new StreamSession(
+  const connection = new StreamConnection(
     { send: (data) => sent.push(String(data)), close: (code) => closes.push(code) },
     REQUEST,
     {
@@ -43,9 +43,10 @@ function begin(deps: Partial<StreamSessionDeps>) {
       channelsAt: async () => channels,
       ...deps,
     },
+    new ResumableStreams(1),
   );
-  session.receive(JSON.stringify({ type: 'forward', port: 80 }));
-  return { session, clock, channels, toAgent, sent, closes, permit };
+  connection.receive(JSON.stringify({ type: 'forward', port: 80 }));
+  return { connection, clock, channels, toAgent, sent, closes, permit };
 }
 
 /** The client was told why. */
@@ -62,7 +63,7 @@ test('C305: a client that leaves while its host is looked up leaves no stream at
   const one = begin({ channelsAt: () => found.promise });
   one.permit.send(PLACED);
   await turns();
-  one.session.closed();
+  one.connection.closed(NO_CLOSE);
   found.resolve(one.channels);
   await turns();
   expect([one.toAgent, one.channels.streams, one.permit.isLeft]).toEqual([[], 0, true]);
