@@ -22,6 +22,8 @@ const goals = {
   workerd: { requests: 1_500, ofContainer: 0.1, bodyBytes: 200_000_000 },
 };
 const OF_RELAY = 0.6;
+/** So many times the requests of a round come before the first one. */
+const WARM_UPS = 4;
 
 export const measureApps = (docker: Docker): Promise<Measurement[]> =>
   withImage(docker, async () => [
@@ -40,6 +42,8 @@ async function measureApplication({ kind, deployment, address, appHeaders }: Rig
     container: { ...container, headers: {} },
   };
   const load = { method: 'GET', path: '/', clients: CLIENTS, requests };
+  // Programs are compiled while they run: those that have just begun are slower.
+  for (const way of Object.values(ways)) await runLoad({ ...load, ...way, requests: WARM_UPS * requests });
   const answered = await byTurns(ROUNDS, [
     () => runLoad({ ...load, ...ways.berth }),
     () => runLoad({ ...load, ...ways.relay }),
