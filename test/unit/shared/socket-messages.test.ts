@@ -53,7 +53,8 @@ test('H714: a close has its code and reason, cut to what a close takes, and no c
   expect(closeOf(4000, Buffer.from('bye'))).toEqual([4000, 'bye']);
   expect(closeOf(1000, Buffer.alloc(200, 'x'))).toEqual([1000, 'x'.repeat(123)]);
   for (const code of [undefined, 1005]) expect(closeOf(code, Buffer.from('bye'))).toEqual([undefined, '']);
-  for (const code of [999, 1004, 1006, 1015, 2999, 5000]) expect(closeOf(code, Buffer.alloc(0))[0]).toBeUndefined();
+  for (const code of [999, 1004, 1006, 1015, 2999, 5000])
+    expect(closeOf(code, Buffer.alloc(0))[0]).toBeUndefined();
 });
 test('H714: all sockets together have at most so many bytes of messages in memory, beyond a little for each', () => {
   const memory = new MessageMemory(1_000_000);
