@@ -9,7 +9,7 @@ import {
   type StreamSocket,
   SUBPROTOCOL,
 } from '../../../control-plane/web/browser/parts/service-stream.ts';
-import { WINDOW_BYTES } from '../../../shared/streams/targets.ts';
+import { TERMINAL_WINDOW_BYTES, WINDOW_BYTES } from '../../../shared/streams/targets.ts';
 import { ScriptedAgent } from '../../support/agents/scripted-agent.ts';
 import type { ScriptedStream } from '../../support/agents/scripted-stream.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
@@ -19,7 +19,7 @@ import { ADMIN_PASSWORD, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const headers = basic('admin', ADMIN_PASSWORD);
-const BYTES = 5 * WINDOW_BYTES;
+const BYTES = 5 * TERMINAL_WINDOW_BYTES;
 const BREAKS = 6;
 
 /** Grants the client as much as has arrived, until all has. */

@@ -14,6 +14,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const ADMIN = basic('admin', ADMIN_PASSWORD);
 const SHELL = { type: 'exec', words: ['sh', '-c', 'secret words'] };
+const RESUMABLE = { ...SHELL, terminal: { columns: 80, rows: 24 }, resume: true };
 
 onHosts(
   [
@@ -219,7 +220,7 @@ onHosts(
       await eventually(() => expect(second.messages.at(-1)).toMatchObject({ type: 'channel.reset' }));
     });
     test('H834, H835: a command whose connection breaks off goes on at the next one of its user, until that leaves', async () => {
-      const { client, stream } = await opened({ ...SHELL, resume: true });
+      const { client, stream } = await opened(RESUMABLE);
       const { session } = await client.got('opened');
       await stream.write('one');
       client.write('abc');
@@ -244,7 +245,7 @@ onHosts(
       expect((await (await open(resume)).got('reset')).message).toContain('There is no such stream');
     });
     test('H836: a client that comes back after the end of its command gets the rest, and then it is forgotten', async () => {
-      const { client, stream } = await opened({ ...SHELL, resume: true });
+      const { client, stream } = await opened(RESUMABLE);
       const { session } = await client.got('opened');
       client.cut();
       await stream.write('last words');
