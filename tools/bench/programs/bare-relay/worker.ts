@@ -25,7 +25,8 @@ export class CoordinatorObject extends DurableObject {}
 
 export class GatewayObject extends DurableObject {
   readonly #open = new Map<number, Exchange>();
-  #agent: WebSocket | undefined;
+  /** The runtime keeps it while the object sleeps, which happens after 10 s without a request. */
+  #agent: WebSocket | undefined = this.ctx.getWebSockets()[0];
   #last = 0;
 
   override async fetch(incoming: Request): Promise<Response> {
