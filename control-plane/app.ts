@@ -66,7 +66,7 @@ export interface AppDeps
   webFile: ReadFile;
   acceptStream: AcceptStream;
   /** Undefined if applications have neither host names nor paths. */
-  apps?: (AppSettings & Pick<AppRequestsDeps, 'acceptApp' | 'grantOf'>) | undefined;
+  apps?: (AppSettings & Pick<AppRequestsDeps, 'acceptApp'>) | undefined;
   download: OpenDownload;
   /** Bytes of the request bodies that are in memory at a time. */
   bodyMemoryBytes: number;
@@ -174,8 +174,8 @@ export function createApp(settings: AppDeps): Hono<Env> {
   });
   if (deps.metrics) app.fetch = counted(app, deps.metrics.http);
   if (deps.apps) {
-    const { acceptApp, grantOf } = deps.apps;
-    app.fetch = withAppHosts({ ...deps, apps: deps.apps, acceptApp, grantOf }, app.fetch);
+    const { acceptApp } = deps.apps;
+    app.fetch = withAppHosts({ ...deps, apps: deps.apps, acceptApp }, app.fetch);
   }
   if (deps.opened) app.fetch = fromStart(deps.opened, app.fetch);
   return app;

@@ -102,7 +102,7 @@ export async function startSelfHosted(config: NodeConfig, surroundings: Surround
   const ofStreams = streamDeps(config, coordinator);
   const relay = new AppRelay(ofStreams);
   const sites = appsOf(config);
-  const apps = sites && { ...sites, acceptApp: acceptAppBy(relay), grantOf: relay.grantOf };
+  const apps = sites && { ...sites, acceptApp: acceptAppBy(relay) };
   if (sites?.sharesSite) log('apps.shared-site', sharedSite(sites));
   // Requests wait for the first administrator: the coordinator must not read the users before.
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();

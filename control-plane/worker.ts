@@ -129,7 +129,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
   const apps = appsOf(config);
   for (const unknown of unknownIn(env)) log('setting.unknown', { ...unknown });
   if (apps?.sharesSite) log('apps.shared-site', sharedSite(apps));
-  const acceptApp: AcceptApp = (c, request) => forwardApp(gatewayFor(request), request, c.req.raw);
+  const acceptApp: AcceptApp = (c, request, isKnown) =>
+    forwardApp(gatewayFor(request), request, c.req.raw, isKnown);
   const deps: AppDeps = {
     db,
     log,

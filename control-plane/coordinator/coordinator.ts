@@ -202,6 +202,7 @@ export class Coordinator implements CoordinatorApi, PlacementSource {
   async reviewSubscriptions(userId: number | null): Promise<void> {
     this.#events.end(userId);
     await this.#placements.review(userId);
+    await this.#placements.revoked();
   }
 
   forgetCredentials(userId: number | null): Promise<void> {
@@ -213,8 +214,10 @@ export class Coordinator implements CoordinatorApi, PlacementSource {
     this.#events.end(null);
   }
 
-  changeAccounts(...args: Parameters<CoordinatorApi['changeAccounts']>): Promise<WriteOutcome> {
-    return this.#accounts.change(...args);
+  async changeAccounts(...args: Parameters<CoordinatorApi['changeAccounts']>): Promise<WriteOutcome> {
+    const outcome = await this.#accounts.change(...args);
+    await this.#placements.revoked();
+    return outcome;
   }
 
   registerHost(...args: Parameters<CoordinatorApi['registerHost']>): Promise<number> {

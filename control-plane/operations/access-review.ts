@@ -31,7 +31,7 @@ const reviewSubscriptions = ({ coordinator }: Context, userId: number | null): P
  * available now, it may later accept changes by them until a minute has passed.
  */
 export const replacedCredentials = ({ coordinator }: Pick<Context, 'coordinator'>, userId: number) =>
-  ifAvailable(coordinator.forgetCredentials(userId));
+  ifAvailable(coordinator.forgetCredentials(userId).then(() => coordinator.reviewSubscriptions(userId)));
 
 async function ifAvailable(call: Promise<void>): Promise<void> {
   try {

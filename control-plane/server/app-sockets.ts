@@ -36,13 +36,14 @@ const MAX_FRAGMENTS = 1_024;
  */
 export const acceptAppBy =
   (relay: AppRelay): AcceptApp =>
-  async (c, request) => {
+  async (c, request, isKnown) => {
     const { appUpgrade } = c.env as { appUpgrade?: AppUpgrade };
-    if (!appUpgrade) return relayed(relay, request, c.env as AppConnection);
+    if (!appUpgrade) return relayed(relay, request, isKnown, c.env as AppConnection);
     const isSound = request.method === 'GET' && c.req.header('sec-websocket-version') === '13';
     if (!isSound || !/^[\w+/]{22}==$/.test(c.req.header('sec-websocket-key') ?? '')) throw notAHandshake();
     const { signal } = appUpgrade;
-    const answer = await relay.request(request, { body: null, signal, isUpgrade: true });
+    const answer = await relay.request(request, { body: null, signal, isUpgrade: true }, isKnown);
+    if (!answer) return undefined;
     if (answer.status !== 101)
       return { headers: answer.headers, respond: (headers) => responseOf(answer, 'GET', [...headers]) };
     appUpgrade.joined = answer;
@@ -56,14 +57,20 @@ export const acceptAppBy =
 /** The server of WebSockets states it itself. */
 const isProtocol = (name: string): boolean => name.toLowerCase() === 'sec-websocket-protocol';
 
-async function relayed(relay: AppRelay, request: AppRequest, connection: AppConnection): Promise<Relayed> {
+async function relayed(
+  relay: AppRelay,
+  request: AppRequest,
+  isKnown: boolean,
+  connection: AppConnection,
+): Promise<Relayed | undefined> {
   const { incoming, outgoing } = connection;
   const gone = new AbortController();
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) gone.abort();
   });
   const body = bodyOf(incoming);
-  const answer = await relay.request(request, { body, signal: gone.signal, isUpgrade: false });
+  const answer = await relay.request(request, { body, signal: gone.signal, isUpgrade: false }, isKnown);
+  if (!answer) return undefined;
   const { status, headers } = answer;
   const respond: Relayed['respond'] = (filtered) => {
     connection.appAnswer = answer;

@@ -7,7 +7,7 @@ import type { RequestHead } from '../../../shared/streams/app-heads.ts';
 import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
-import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
+import type { AppRequest } from '../../core/streams/app-request.ts';
 import type { ChannelAddress } from '../streams/placement.ts';
 import { followStream } from '../streams/stream-placement.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
@@ -35,8 +35,6 @@ export class StalePermit extends Error {
 export class AppPermits {
   readonly #deps: AppRelayDeps;
   readonly #permits = new Map<string, AppPermit>();
-  /** The newest permit of each session for a port of a service. */
-  readonly #ofSessions = new Map<string, AppPermit>();
 
   constructor(deps: AppRelayDeps) {
     this.#deps = deps;
@@ -48,26 +46,21 @@ export class AppPermits {
 
   /** The permit of the request, and whether it was obtained just now. */
   of(request: AppRequest): { permit: AppPermit; isNew: boolean } {
-    const { subscriber, serviceId, hostId, port } = request;
-    const key = JSON.stringify([subscriber, serviceId, hostId, port]);
+    const key = keyOf(request);
     const found = this.#permits.get(key);
     if (found) return { permit: found, isNew: false };
-    const usedByUser = () => this.#usedBy(subscriber.userId, hostId);
-    const { credential } = subscriber;
-    const ofSession = credential.by === 'session' ? sessionKey(credential.tokenHash, request) : undefined;
+    const usedByUser = () => this.#usedBy(request.subscriber.userId, request.hostId);
     const permit: AppPermit = new AppPermit(request, this.#deps, usedByUser, () => {
       if (this.#permits.get(key) === permit) this.#permits.delete(key);
-      if (ofSession !== undefined && this.#ofSessions.get(ofSession) === permit)
-        this.#ofSessions.delete(ofSession);
     });
     this.#permits.set(key, permit);
-    if (ofSession !== undefined) this.#ofSessions.set(ofSession, permit);
     return { permit, isNew: true };
   }
 
-  /** Undefined unless the coordinator has granted a permit that has not ended. */
-  grantOf(sessionHash: string, name: Pick<AppRequest, 'serviceId' | 'port'>): AppGrant | undefined {
-    return this.#ofSessions.get(sessionKey(sessionHash, name))?.grant;
+  /** Undefined unless the coordinator has granted a permit for the request that has not ended. */
+  granted(request: AppRequest): AppPermit | undefined {
+    const found = this.#permits.get(keyOf(request));
+    return found?.isGranted ? found : undefined;
   }
 
   #usedBy(userId: number, hostId: number): number {
@@ -78,8 +71,8 @@ export class AppPermits {
   }
 }
 
-const sessionKey = (hash: string, { serviceId, port }: Pick<AppRequest, 'serviceId' | 'port'>): string =>
-  `${hash} ${serviceId} ${port}`;
+const keyOf = ({ subscriber, serviceId, hostId, port }: AppRequest): string =>
+  JSON.stringify([subscriber, serviceId, hostId, port]);
 
 export class AppPermit {
   readonly userId: number;
@@ -98,7 +91,6 @@ export class AppPermit {
   #used = 0;
   readonly #waiting = new Set<() => void>();
   #ended: OperationError | undefined;
-  readonly #asked: AppGrant;
   #isGranted = false;
   #cancelKeeping = () => {};
 
@@ -110,7 +102,6 @@ export class AppPermit {
     this.#usedByUser = usedByUser;
     this.#service = request.serviceId;
     this.#port = request.port;
-    this.#asked = { subscriber: request.subscriber, hostId: request.hostId };
     this.#over = over;
     this.#place.promise.catch(() => {});
     const entry = { ...request.doer, ...appDeed(this.#port) };
@@ -128,9 +119,9 @@ export class AppPermit {
     return this.#pipes.size;
   }
 
-  /** What it is for; undefined before it is granted, and after its end. */
-  get grant(): AppGrant | undefined {
-    return this.#isGranted && !this.#ended ? this.#asked : undefined;
+  /** From the grant by the coordinator to its end. */
+  get isGranted(): boolean {
+    return this.#isGranted && !this.#ended;
   }
 
   /** Opens a channel for a request. Throws OperationError, or StalePermit if another permit may do better. */

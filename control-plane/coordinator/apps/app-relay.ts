@@ -11,7 +11,7 @@ import {
   type RequestHead,
 } from '../../../shared/streams/app-heads.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
+import type { AppRequest } from '../../core/streams/app-request.ts';
 import { type AgentPipe, BrokenPipe } from './agent-pipe.ts';
 import { type AppPermit, AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
 
@@ -54,29 +54,50 @@ export class AppRelay {
     this.#permits = new AppPermits(deps);
   }
 
-  /** What the session of that digest has a permit for, at a port of a service. */
-  readonly grantOf = (sessionHash: string, name: { serviceId: number; port: number }): AppGrant | undefined =>
-    this.#permits.grantOf(sessionHash, name);
+  /**
+   * Throws OperationError if the application can't be reached, or gives no answer. `isKnown`: only under a
+   * permit that is alive. Undefined, with the body untouched, if there is none.
+   */
+  request(request: AppRequest, input: AppInput, isKnown?: false): Promise<AppAnswer>;
+  request(request: AppRequest, input: AppInput, isKnown: boolean): Promise<AppAnswer | undefined>;
+  request(request: AppRequest, input: AppInput, isKnown = false): Promise<AppAnswer | undefined> {
+    return isKnown ? this.#byLivePermit(request, input) : this.#byAnyPermit(request, input);
+  }
 
-  /** Throws OperationError if the application can't be reached, or gives no answer. */
-  async request(request: AppRequest, input: AppInput): Promise<AppAnswer> {
+  async #byLivePermit(request: AppRequest, input: AppInput): Promise<AppAnswer | undefined> {
+    const permit = this.#permits.granted(request);
+    try {
+      return permit && (await ask(permit, headOf(request, input), request, input));
+    } catch (error) {
+      if (!isStale(error)) throw forClient(error);
+      permit?.end(error.message);
+      return undefined;
+    }
+  }
+
+  async #byAnyPermit(request: AppRequest, input: AppInput): Promise<AppAnswer> {
     const head = headOf(request, input);
-    if (!head) throw new OperationError('invalid', 'The head of the request can not be passed on.');
     for (let isLast = false; ; isLast = true) {
       const { permit, isNew } = this.#permits.of(request);
       try {
         return await ask(permit, head, request, input);
       } catch (error) {
-        const isStale = error instanceof StalePermit || (error instanceof BrokenPipe && error.refused);
-        if (isStale) permit.end(error.message);
+        if (isStale(error)) permit.end(error.message);
         // The service may have been started again since the permit was obtained.
-        if (isStale && !isNew && !isLast) continue;
-        if (!isStale && !(error instanceof BrokenPipe)) throw error;
-        throw new OperationError('unavailable', error.message, isStale ? { retryAfterS: 1 } : {});
+        if (!isStale(error) || isNew || isLast) throw forClient(error);
       }
     }
   }
 }
+
+/** Nothing of the body was read: another permit may do better. */
+const isStale = (error: unknown): error is Error =>
+  error instanceof StalePermit || (error instanceof BrokenPipe && error.refused);
+
+const forClient = (error: unknown): unknown =>
+  isStale(error) || error instanceof BrokenPipe
+    ? new OperationError('unavailable', error.message, isStale(error) ? { retryAfterS: 1 } : {})
+    : error;
 
 /** Throws StalePermit or a refused BrokenPipe before anything of the body was read. */
 async function ask(
@@ -138,12 +159,13 @@ export function responseOf(
   return new Response(body, init);
 }
 
-/** Undefined if no agent would accept it. */
-function headOf({ method, path, headers }: AppRequest, { body }: AppInput): RequestHead | undefined {
+/** Throws if no agent would accept it. */
+function headOf({ method, path, headers }: AppRequest, { body }: AppInput): RequestHead {
   const kept = endToEnd(headers);
   const hasLength = kept.some(([name]) => name.toLowerCase() === 'content-length');
   const head: RequestHead = { method, path, headers: kept, ...(body && !hasLength && { chunked: true }) };
-  return isRequestHead(head) ? head : undefined;
+  if (isRequestHead(head)) return head;
+  throw new OperationError('invalid', 'The head of the request can not be passed on.');
 }
 
 /** Sends the body in the background. */

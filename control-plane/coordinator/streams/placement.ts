@@ -71,6 +71,7 @@ export class Placement implements Subscription, OpenPlacement {
   /** Why it has ended, until the reader takes that. */
   #ended: Ended | undefined;
   #isOver = false;
+  readonly #left = Promise.withResolvers<void>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
@@ -96,7 +97,7 @@ export class Placement implements Subscription, OpenPlacement {
     const state = this.#options.state();
     if (!state) return;
     if ('ended' in state) {
-      this.end(state);
+      void this.end(state);
       return;
     }
     if (!this.#answer || isSame(state, this.#sent)) return;
@@ -109,14 +110,20 @@ export class Placement implements Subscription, OpenPlacement {
     this.#send('heartbeat');
   }
 
-  end(reason: Ended): void {
-    if (this.#isOver) return;
+  /** Resolves once the reader has left: what it had open is over. */
+  end(reason: Ended): Promise<void> {
     if (this.#answer) this.#send(reason);
-    else this.#ended = reason;
-    this.leave();
+    else if (!this.#isOver) this.#ended = reason;
+    this.#free();
+    return this.#left.promise;
   }
 
   leave(): void {
+    this.#free();
+    this.#left.resolve();
+  }
+
+  #free(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#send(undefined);

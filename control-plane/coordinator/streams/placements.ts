@@ -32,6 +32,8 @@ import { Subscriptions } from './subscriptions.ts';
 
 /** How often credentials are checked again, and placements receive a heartbeat. */
 const REVIEW_INTERVAL_MS = 60_000;
+/** How long a change of access waits for readers who have lost it. */
+const MAX_REVOKE_MS = 5_000;
 /** By then, heartbeats have detected the clients that have left. */
 const RETRY_AFTER_S = 15;
 
@@ -74,6 +76,8 @@ export class Placements {
   /** A page opens up to 16 logs, and the agent of a host serves 256 (STREAM-5). */
   readonly #logs = new Subscriptions<Placement>({ what: 'logs', perUser: 100, inTotal: 1_000 });
   readonly #streams: Subscriptions<StreamPlacement>;
+  /** Those of readers who have lost access and have not left yet. */
+  readonly #revoked = new Set<Promise<void>>();
   readonly counts = new StreamCounts();
   #cancelReview: (() => void) | undefined;
 
@@ -124,7 +128,7 @@ export class Placements {
   /** The changes of a turn are committed. */
   changed(cluster: Cluster): void {
     for (const open of [this.#logs, this.#streams])
-      for (const placement of open.withStaleCredentials(cluster)) placement.end(lostAccess(ACCESS_ENDED));
+      for (const placement of open.withStaleCredentials(cluster)) this.#revoke(placement, ACCESS_ENDED);
     for (const placement of this.#all(null)) placement.update();
   }
 
@@ -136,15 +140,30 @@ export class Placements {
     const accountOf = accountReader(this.#db, this.#clock.nowMs());
     const reviews = this.#all(userId).map(async (placement) => {
       const refusal = refusalOf(placement.subscriber, await accountOf(placement.subscriber));
-      if (refusal !== undefined) placement.end(lostAccess(refusal));
+      if (refusal !== undefined) this.#revoke(placement, refusal);
     });
     await Promise.allSettled(reviews);
+  }
+
+  /** Resolves once nothing goes on for which access has ended, or when a reader may be taken for gone. */
+  async revoked(): Promise<void> {
+    if (this.#revoked.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(MAX_REVOKE_MS, resolve);
+    await Promise.race([Promise.all(this.#revoked), promise]);
+    cancel();
   }
 
   /** Another coordinator has taken over; this one learns no more about any service. */
   retired(): void {
     for (const placement of this.#all(null))
-      placement.end({ ended: 'Another control plane has taken over. Connect to that one.' });
+      void placement.end({ ended: 'Another control plane has taken over. Connect to that one.' });
+  }
+
+  #revoke(placement: Placement, ended: string): void {
+    const left = placement.end({ ended, lostAccess: true });
+    this.#revoked.add(left);
+    void left.then(() => this.#revoked.delete(left));
   }
 
   #all(userId: number | null): Placement[] {
@@ -352,8 +371,6 @@ export class Placements {
 
 /** What the errors of Subscriptions.assertAllowed stand for. */
 const REASONS: Partial<Record<ErrorCode, StreamRefusal>> = { 'too-many': 'user', unavailable: 'total' };
-
-const lostAccess = (ended: string): Ended => ({ ended, lostAccess: true });
 
 /** Throws if the host can't serve the part, which a reader who follows would wait for. */
 function assertPartThere(

@@ -2,7 +2,7 @@
 import type { AuditEntry } from '../accounts/audit.ts';
 import type { ChannelSubscriber } from './channel-subscriber.ts';
 
-/** What a permit to use an application was granted for. It ends with the turn that changes any of it. */
+/** Who may use the application, as read from the database, and where it is. */
 export type AppGrant = Pick<AppRequest, 'subscriber' | 'hostId'>;
 
 /** Can be sent as JSON. */

@@ -11,5 +11,13 @@ export interface Relayed {
   respond(headers: readonly Header[]): Response;
 }
 
-/** Throws OperationError `unavailable` or `conflict` if the application is not up. */
-export type AcceptApp = (c: HonoContext, request: AppRequest) => Relayed | Promise<Relayed>;
+/**
+ * Throws OperationError `unavailable` or `conflict` if the application is not up. `isKnown`: the grant of the
+ * request was read for an earlier one, and holds as long as that one's permit lives. Undefined, with the
+ * request untouched, if that does not, or if it is not known whether it does.
+ */
+export type AcceptApp = (
+  c: HonoContext,
+  request: AppRequest,
+  isKnown: boolean,
+) => Promise<Relayed | undefined>;

@@ -14,7 +14,7 @@ import { type StrictTransport, strictTransport } from '../strict-transport.ts';
 import { appAnswer } from './app-answers.ts';
 import { AppRequests, type AppRequestsDeps } from './app-requests.ts';
 
-export interface AppHostsDeps extends Context, Pick<AppRequestsDeps, 'acceptApp' | 'addressOf' | 'grantOf'> {
+export interface AppHostsDeps extends Context, Pick<AppRequestsDeps, 'acceptApp' | 'addressOf'> {
   apps: AppSettings;
   metrics?: MetricsSettings | undefined;
   strictTransport?: StrictTransport | undefined;

@@ -19,20 +19,14 @@ import type { AppName } from '../../core/apps/app-site.ts';
 import { type FetchFacts, isForeign, isPageVisit } from '../../core/apps/fetch-origin.ts';
 import type { AppCounts, AppResult } from '../../core/metrics/app-counts.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { RecentMap } from '../../core/model/recent-map.ts';
 import type { AppGrant, AppRequest } from '../../core/streams/app-request.ts';
 import type { AddressOf } from '../../guard/address.ts';
 import { plainAddress } from '../../guard/address.ts';
 import { logSubscriber } from '../../operations/access-review.ts';
 import { digest } from '../../operations/accounts/digest.ts';
 import { AppVisits, type Pass } from '../../operations/apps/app-visits.ts';
-import {
-  findApp,
-  hasEnded,
-  holdsFor,
-  type UsableApp,
-  usableApp,
-  whatItWaitsFor,
-} from '../../operations/apps/apps.ts';
+import { findApp, hasEnded, type UsableApp, usableApp, whatItWaitsFor } from '../../operations/apps/apps.ts';
 import type { AppSettings } from '../../operations/apps/settings.ts';
 import type { Context } from '../../operations/context.ts';
 import { retryAfterS, statusOf } from '../json/render.ts';
@@ -62,11 +56,6 @@ export interface AppRequestsDeps {
   context: Context;
   apps: AppSettings;
   acceptApp: AcceptApp;
-  /**
-   * What the session of that digest has a live permit for, at a port of a service. Undefined where no permits
-   * are known.
-   */
-  grantOf?: ((sessionHash: string, name: AppName) => AppGrant | undefined) | undefined;
   addressOf: AddressOf;
   counts: AppCounts;
 }
@@ -81,9 +70,19 @@ interface Asked {
   cookies: string | undefined;
 }
 
+/** Who was admitted to an application, and for what. */
+interface Admitted {
+  account: KnownActor;
+  grant: AppGrant;
+}
+
+/** Sessions with applications that they use. Each takes a kilobyte. */
+const REMEMBERED = 2_000;
+
 export class AppRequests {
   readonly #deps: AppRequestsDeps;
   readonly #visits: AppVisits;
+  readonly #admitted = new RecentMap<string, Admitted>(REMEMBERED);
 
   constructor(deps: AppRequestsDeps) {
     this.#deps = deps;
@@ -118,24 +117,25 @@ export class AppRequests {
   }
 
   /**
-   * Undefined if the session of the pass has ended, which the database decides for each request. The service
-   * is read too, at the same time, unless a permit for it is alive (H762).
+   * Undefined if the session of the pass has ended. The database decides, unless a permit is alive, which
+   * ends before a change of what it was granted for is answered (H762).
    */
   async #admit(asked: Asked, pass: Pass): Promise<Response | undefined> {
-    const { context, addressOf, grantOf } = this.#deps;
+    const { context, addressOf } = this.#deps;
     const { name } = asked.place;
-    const grant = grantOf?.(pass.sessionHash, name);
-    const finding = grant ? undefined : findApp(context, name);
-    finding?.catch(() => {});
+    const key = `${pass.sessionHash} ${name.serviceId} ${name.port}`;
+    const admitted = this.#admitted.get(key);
+    let problem: string | undefined;
+    if (admitted && isFor(pass, admitted)) {
+      const passed = await this.#pass(asked, admitted, true);
+      if (passed instanceof Response) return passed;
+      problem = passed?.problem;
+    }
+    const finding = findApp(context, name);
+    finding.catch(() => {});
     const user = await this.#visits.userOf(pass);
     if (!user) return undefined;
     const account = { ...user, origin: originOf(asked.c, addressOf) };
-    let problem: string | undefined;
-    if (grant && holdsFor(account, grant)) {
-      const passed = await this.#pass(asked, account, grant);
-      if (passed instanceof Response) return passed;
-      ({ problem } = passed);
-    }
     const app = await usableApp(context, account, name, finding);
     const { service, shared } = app;
     if (hasEnded(service)) return this.#say(asked.c, 'ended', ENDED);
@@ -146,8 +146,10 @@ export class AppRequests {
       ...logSubscriber(account, service.userId),
       use: { kind: 'use-app', shared } as const,
     };
-    const passed = await this.#pass(asked, account, { subscriber, hostId });
-    return passed instanceof Response ? passed : this.#wait(asked, app, passed.problem);
+    const grant = { subscriber, hostId };
+    this.#admitted.set(key, { account: user, grant });
+    const passed = await this.#pass(asked, { account, grant }, false);
+    return passed instanceof Response ? passed : this.#wait(asked, app, passed?.problem);
   }
 
   /** The proof of a path is verified when a ticket is granted: no pass is for one that is not genuine. */
@@ -170,13 +172,18 @@ export class AppRequests {
     });
   }
 
-  /** Passes the request on to the application. Resolves to why it is not up, if it is not. */
-  async #pass(asked: Asked, account: KnownActor, grant: AppGrant): Promise<Response | { problem: string }> {
+  /** Passes the request on to the application. Resolves to why it is not up, if it is not. See AcceptApp. */
+  async #pass(
+    asked: Asked,
+    admitted: Admitted,
+    isKnown: boolean,
+  ): Promise<Response | { problem: string } | undefined> {
     const { c, place } = asked;
     try {
-      const { headers, respond } = await this.#deps.acceptApp(c, this.#requestOf(asked, account, grant));
+      const relayed = await this.#deps.acceptApp(c, this.#requestOf(asked, admitted), isKnown);
+      if (!relayed) return undefined;
       this.#deps.counts.count('passed');
-      return respond(headersForBrowser(headers, place.prefix));
+      return relayed.respond(headersForBrowser(relayed.headers, place.prefix));
     } catch (error) {
       if (!(error instanceof OperationError) || !['unavailable', 'conflict'].includes(error.code))
         throw error;
@@ -184,11 +191,7 @@ export class AppRequests {
     }
   }
 
-  #requestOf(
-    { c, place: { name, host, scheme }, url }: Asked,
-    account: KnownActor,
-    grant: AppGrant,
-  ): AppRequest {
+  #requestOf({ c, place: { name, host, scheme }, url }: Asked, { account, grant }: Admitted): AppRequest {
     const { action: _, ...doer } = entryOf(account, { action: 'forward-port', targetId: name.serviceId });
     return {
       ...grant,
@@ -268,6 +271,9 @@ export class AppRequests {
     return appAnswer(isRepeatable ? answer : once, isPage);
   }
 }
+
+const isFor = ({ userId, credentialVersion }: Pass, { grant: { subscriber } }: Admitted): boolean =>
+  subscriber.userId === userId && subscriber.credentialVersion === credentialVersion;
 
 /** A Set-Cookie header for this place alone. */
 const ownCookie = (

@@ -3,7 +3,6 @@ import { type Actor, authorise, type KnownActor } from '../../core/accounts/acco
 import { isWebPort, sharedWithUsers } from '../../core/apps/app-address.ts';
 import type { AppName } from '../../core/apps/app-site.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { AppGrant } from '../../core/streams/app-request.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
 import { LONG_READ } from '../../guard/read-turns.ts';
 import { findService, findShortService } from '../../store/executions/executions.ts';
@@ -48,22 +47,6 @@ export async function usableApp(
   if (!sharedWithUsers(service)) throw noSuchApp();
   authorise(account, { kind: 'use-app', ownerId, shared: true });
   return { account, service, shared: true };
-}
-
-/**
- * Whether a permit that was granted to the account still holds for it. The rest of what it was granted for
- * can't have changed as long as the permit lives.
- */
-export function holdsFor({ user, ...account }: KnownActor, { subscriber }: AppGrant): boolean {
-  const { userId, credentialVersion, ownerId, use } = subscriber;
-  if (user.id !== userId || user.credentialVersion !== credentialVersion) return false;
-  try {
-    authorise({ user, ...account }, { ...use, ownerId });
-    return true;
-  } catch (error) {
-    if (error instanceof OperationError) return false;
-    throw error;
-  }
 }
 
 async function readService(

@@ -11,7 +11,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { type ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { joinAppAgent } from '../../support/apps/app-agent.ts';
 import { type AppServer, startAppServer } from '../../support/apps/app-server.ts';
-import { AccountClient } from '../../support/clients/account-client.ts';
+import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import { AppVisitor, VISIT } from '../../support/clients/app-visitor.ts';
 import { HttpClient } from '../../support/clients/http-client.ts';
@@ -21,11 +21,13 @@ import { hosts, onHostsWith } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const PASSWORD = 'correct: horse';
+const SESSIONS = 20;
 const PATHS = 'paths.example-apps.net';
 const ENV = {
   BERTH_APPS_URL: 'https://*.apps.example-apps.org',
   BERTH_APPS_PATHS: `https://${PATHS}`,
   BERTH_PUBLIC_URL: 'https://berth.example.org',
+  BERTH_LIMITS: JSON.stringify({ sessionsPerUser: SESSIONS }),
 };
 const PORTS: ServiceDescription['ports'] = [
   { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/', proxy: true },
@@ -144,6 +146,26 @@ onHostsWith(ENV, hosts, (host) => {
     expect(await ended).toBe(false);
     await eventually(() => served.destroyed);
     expect((await visitor.send(one.name, '/head', PROGRAM)).status).toBe(401);
+  });
+  test('H762: a request right after the answer to the change that ended its access is refused, whatever went on before', async () => {
+    const ways: ((user: number, by: WebClient, name: string) => Promise<unknown>)[] = [
+      (_, by) => by.post('/logout'),
+      (user) => accounts.update('user', user, { password: `${PASSWORD} again` }),
+      (user) => accounts.update('user', user, { enabled: false }),
+      (user) => accounts.update('user', user, { role_id: ROLE.user }),
+      (user) => accounts.remove('user', user),
+      (_user, _by, name) => Promise.all(Array.from({ length: SESSIONS }, () => session(name))),
+    ];
+    for (const [nth, end] of ways.entries()) {
+      const name = `cleo${nth}`;
+      const user = await accounts.addUser(name, { role_id: ROLE.admin }, PASSWORD);
+      const by = await session(name);
+      const visitor = await admitted(one, undefined, by);
+      const statusNow = async () => (await visitor.send(one.name, '/head', PROGRAM)).status;
+      expect([await statusNow(), await statusNow()]).toEqual([200, 200]);
+      await end(user, by, name);
+      expect([401, 404]).toContain(await statusNow());
+    }
   });
   test('H730: whoever may use it because it is shared may so until its execution ends', async () => {
     const brief = await run({ share: 'users' });

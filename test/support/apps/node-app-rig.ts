@@ -58,8 +58,8 @@ export async function startNodeAppRig(requestMs = 600_000) {
   const app = new Hono();
   const accept = acceptAppBy(relay);
   app.all('*', async (c) => {
-    const { headers, respond } = await accept(c, appRequest(c.req.raw));
-    return respond(headers);
+    const relayed = await accept(c, appRequest(c.req.raw), false);
+    return relayed?.respond(relayed.headers) ?? c.text('no permit is alive', 500);
   });
   app.onError((error) => {
     if (!(error instanceof OperationError)) return new Response(String(error.stack), { status: 500 });

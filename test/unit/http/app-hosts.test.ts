@@ -1,7 +1,7 @@
 /** Requests at the host names of applications: what reaches the relay, and what its answers become. */
 import { beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import type { AppGrant, AppRequest } from '../../../control-plane/core/streams/app-request.ts';
+import type { AppRequest } from '../../../control-plane/core/streams/app-request.ts';
 import { ReadTurns } from '../../../control-plane/guard/read-turns.ts';
 import { UserShares } from '../../../control-plane/guard/user-shares.ts';
 import type { AcceptApp } from '../../../control-plane/http/apps/accept-app.ts';
@@ -22,15 +22,18 @@ const SECRET = 's'.repeat(43);
 const HOUR_MS = 3_600_000;
 const PORT = { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' } as const;
 
+type Fetch = ReturnType<typeof withAppHosts>;
+
 let db: Db;
 let nowMs = 1_700_000_000_000;
 let visits: AppVisits;
 let session: string;
 /** What reached the relay. */
-let passed: AppRequest[] = [];
+let passed: { request: AppRequest; isKnown: boolean }[] = [];
 let answer: () => Response | Promise<Response>;
-/** What the session has a permit for, if it has one. */
-let grant: AppGrant | undefined;
+/** Whether a permit is alive. */
+let isPermitted = false;
+let fetchApp: Fetch;
 /** Tables that were read since. */
 let read: string[] = [];
 
@@ -44,7 +47,8 @@ beforeEach(async () => {
   });
   passed = [];
   answer = () => new Response('hello');
-  [grant, read] = [undefined, []];
+  [isPermitted, read] = [false, []];
+  fetchApp = appHosts();
   const row = { id: 1, name: 'test', userId: 1, submitMs: 0, startMs: 0, endMs: null };
   await addExecutions(db, [{ ...row, status: 'running' }], application(service({ ports: [PORT] })));
   await db.query(
@@ -68,7 +72,7 @@ const ticketFor = async (host = HOST) =>
   visits.grant(await actor(), { place: host, visit: digest(SECRET), next: '/tree' });
 const passOf = async () => (await visits.enter(await ticketFor(), HOST, SECRET))?.pass ?? '';
 
-async function send(path: string, headers: Record<string, string> = {}, method = 'GET') {
+function appHosts(): Fetch {
   const site = { scheme: 'https', suffix: '.apps.example.org', port: '' } as const;
   const reading = new FaultyDb(db);
   reading.afterQuery = (sql) => void read.push(/ FROM (\w+)/.exec(sql)?.[1] ?? '');
@@ -80,12 +84,12 @@ async function send(path: string, headers: Record<string, string> = {}, method =
     shares: new UserShares(() => nowMs),
     seal: new Seal([]),
     passwords: new Passwords(),
-    grantOf: (sessionHash: string) => (sessionHash === digest(session) ? grant : undefined),
     apps: { site, publicUrl: 'https://berth.example.net', sharesSite: false },
     addressOf: () => '192.0.2.9',
     log: () => {},
-    acceptApp: async (...[, request]: Parameters<AcceptApp>) => {
-      passed.push(request);
+    acceptApp: async (...[, request, isKnown]: Parameters<AcceptApp>) => {
+      passed.push({ request, isKnown });
+      if (isKnown && !isPermitted) return undefined;
       const { status, body, headers } = await answer();
       return {
         headers: [...headers],
@@ -94,9 +98,11 @@ async function send(path: string, headers: Record<string, string> = {}, method =
       };
     },
   };
-  const fetch = withAppHosts(deps, () => new Response('Berth', { status: 418 }));
-  return fetch(new Request(`http://${HOST}${path}`, { method, headers: { host: HOST, ...headers } }));
+  return withAppHosts(deps, () => new Response('Berth', { status: 418 }));
 }
+
+const send = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetchApp(new Request(`http://${HOST}${path}`, { method, headers: { host: HOST, ...headers } }));
 const failing = (code: 'unavailable' | 'conflict' | 'too-many') => () => {
   throw new OperationError(code, 'Nothing listens at port 8080.');
 };
@@ -129,7 +135,7 @@ test('H726, H727: the relay gets what the application may have, and who asks', a
   const headers = { ...(await withPass()), ...secrets, range: 'bytes=1-' };
   const response = await send('/tree/a%20b?x=1&x=2', headers);
   expect(await response.text()).toBe('hello');
-  expect(passed).toEqual([
+  expect(passed.map(({ request }) => request)).toEqual([
     {
       subscriber: {
         ...{ userId: 1, credentialVersion: 1, ownerId: 1, use: { kind: 'use-app', shared: false } },
@@ -192,28 +198,33 @@ test('H731: one that does not answer yet is waited for, and other errors are not
   expect([failed.status, (await failed.text()).includes('secret')]).toEqual([500, false]);
 });
 
-test('H762: with a live permit only the session is read, and it decides; one that does not hold for the user of now, or whose application is down, is not enough', async () => {
+test('H762: under a live permit nothing is read; without one, and if its application is down, the database decides', async () => {
   const pass = await withPass();
+  isPermitted = true;
   expect((await send('/', pass)).status).toBe(200);
-  const subscriber = passed[0]?.subscriber;
-  if (!subscriber) throw new Error('nothing has passed');
   expect(read).toContain('services');
-  [grant, read] = [{ subscriber, hostId: 8 }, []];
+  read = [];
   expect((await send('/', pass)).status).toBe(200);
-  expect([passed[1]?.hostId, passed[1]?.serviceId, passed[1]?.subscriber]).toEqual([8, 1, subscriber]);
-  expect(read.filter((table) => table !== 'secrets')).toEqual(['sessions']);
-  grant = { subscriber: { ...subscriber, credentialVersion: 0 }, hostId: 8 };
-  await send('/', pass);
-  expect(passed[2]?.hostId).toBe(7);
-  grant = { subscriber, hostId: 8 };
-  await db.query('UPDATE users SET enabled = 0 WHERE id = 1');
-  expect((await send('/', pass)).status).toBe(401);
-  await db.query('UPDATE users SET enabled = 1 WHERE id = 1');
-  expect(passed).toHaveLength(3);
+  expect(passed.map(({ isKnown }) => isKnown)).toEqual([false, true]);
+  const [first, second] = passed.map(({ request }) => ({ ...request, doer: null }));
+  expect(second).toEqual(first);
+  expect(read.filter((table) => table !== 'secrets')).toEqual([]);
+  isPermitted = false;
+  expect((await send('/', pass)).status).toBe(200);
+  expect(passed.map(({ isKnown }) => isKnown)).toEqual([false, true, true, false]);
+  isPermitted = true;
   answer = failing('unavailable');
   expect((await send('/', pass)).status).toBe(503);
   await db.query("UPDATE executions SET status = 'terminated'");
   expect((await send('/', pass)).status).toBe(410);
+  isPermitted = false;
   await db.query('DELETE FROM sessions');
   expect((await send('/', pass)).status).toBe(401);
+});
+test('H762: what is known of a session is of no use to a pass of another user or before a new password', async () => {
+  expect((await send('/', await withPass())).status).toBe(200);
+  await db.query('UPDATE users SET credential_version = 2 WHERE id = 1');
+  await db.query('UPDATE sessions SET credential_version = 2');
+  expect((await send('/', await withPass())).status).toBe(200);
+  expect(passed.map(({ isKnown }) => isKnown)).toEqual([false, false]);
 });

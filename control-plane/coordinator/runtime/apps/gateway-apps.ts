@@ -22,8 +22,14 @@ const REQUEST_HEADER = 'berth-app-request';
  */
 const ANSWER_HEADER = 'berth-app-answer';
 
+/** As the Worker asks. `isKnown`: see AcceptApp. */
+interface Forwarded extends AppRequest {
+  isKnown: boolean;
+}
+
 /** In the header of an answer. Errors lose their class between the object and the Worker. */
 type Answered =
+  | { isUnknown: true }
   | { status: number; headers: HeaderPair[] }
   | { code: ErrorCode; message: string; retryAfterS?: number | undefined };
 
@@ -31,14 +37,18 @@ interface Gateway {
   fetch(request: Request): Promise<Response>;
 }
 
-/** Resolves to the answer of the application: its headers, and what makes a response with others. */
+/** See AcceptApp. The headers of the answer, and what makes a response with others. */
 export async function forwardApp(
   gateway: Gateway,
   request: AppRequest,
   client: Request,
-): Promise<{ headers: HeaderPair[]; respond(headers: readonly HeaderPair[]): Response }> {
-  const answer = await forwarded(gateway, request, client);
+  isKnown: boolean,
+): Promise<{ headers: HeaderPair[]; respond(headers: readonly HeaderPair[]): Response } | undefined> {
+  // A body can be sent to the gateway once.
+  if (isKnown && client.body) return undefined;
+  const answer = await forwarded(gateway, { ...request, isKnown }, client);
   const answered: Answered = JSON.parse(answer.headers.get(ANSWER_HEADER) ?? '{}');
+  if ('isUnknown' in answered) return undefined;
   if ('code' in answered) {
     const { code, message, retryAfterS } = answered;
     throw new OperationError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
@@ -53,7 +63,7 @@ export async function forwardApp(
   return { headers: answered.headers, respond };
 }
 
-async function forwarded(gateway: Gateway, request: AppRequest, client: Request): Promise<Response> {
+async function forwarded(gateway: Gateway, request: Forwarded, client: Request): Promise<Response> {
   const { body, headers, signal } = client;
   const isUpgrade = headers.get('upgrade')?.toLowerCase() === 'websocket';
   if (isUpgrade && request.method !== 'GET') throw notAHandshake();
@@ -84,15 +94,14 @@ export async function acceptApp(
   clock: Pick<Clock, 'after'>,
   relay: AppRelay,
 ): Promise<Response> {
-  const request: AppRequest = JSON.parse(forwarded.headers.get(REQUEST_HEADER) ?? '');
+  const { isKnown, ...request }: Forwarded = JSON.parse(forwarded.headers.get(REQUEST_HEADER) ?? '');
   try {
     const isUpgrade = forwarded.headers.get('upgrade') === 'websocket';
-    if (isUpgrade) return await acceptSocket(forwarded, request, awake, clock, relay);
     const { body, signal } = forwarded;
-    return answerOf(
-      await relay.request(request, { body: bodyFrom(body), signal, isUpgrade }),
-      request.method,
-    );
+    const answer = await relay.request(request, { body: bodyFrom(body), signal, isUpgrade }, isKnown);
+    if (!answer) return answering({ isUnknown: true }, null);
+    if (answer.status === 101) return acceptSocket(answer, awake, clock);
+    return answerOf(answer, request.method);
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
     const { code, message, retryAfterS } = error;
@@ -100,16 +109,7 @@ export async function acceptApp(
   }
 }
 
-async function acceptSocket(
-  forwarded: Request,
-  request: AppRequest,
-  awake: AwakeTime,
-  clock: Pick<Clock, 'after'>,
-  relay: AppRelay,
-): Promise<Response> {
-  const { signal } = forwarded;
-  const answer = await relay.request(request, { body: null, isUpgrade: true, signal });
-  if (answer.status !== 101) return answerOf(answer, 'GET');
+function acceptSocket(answer: AppAnswer, awake: AwakeTime, clock: Pick<Clock, 'after'>): Response {
   const { 0: client, 1: server } = new WebSocketPair();
   server.binaryType = 'arraybuffer';
   server.accept();

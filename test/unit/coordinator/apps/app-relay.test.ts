@@ -129,17 +129,41 @@ test('H715, H718: requests of one credential to one port share a permit, which i
   answer(2, [], '');
   await other;
 });
-test('H762: what a session has a permit for is known from the grant of the permit to its end', async () => {
-  const subscriber = { ...ADMIN_SUBSCRIBER, credential: { by: 'session', tokenHash: 'hash' } } as const;
-  const grantOf = (port = 8080, hash = 'hash') => relay.grantOf(hash, { serviceId: 7, port });
-  const asked = failure(ask({ subscriber }));
-  expect(grantOf()).toBeUndefined();
+test('H762: what is known of an earlier request is enough while a permit for the same is alive, and else the body is untouched', async () => {
+  const read = () => expect.unreachable('nothing may read the body');
+  const known = (request: object = {}) =>
+    relay.request(
+      { ...REQUEST, headers: [], ...request },
+      { body: { read, cancel: () => {} }, isUpgrade: false },
+      true,
+    );
+  expect(await known()).toBeUndefined();
+  expect(permits).toEqual([]);
+  const first = ask();
+  expect(await known()).toBeUndefined();
   await countOpen(1);
-  expect(grantOf()).toEqual({ subscriber, hostId: 1 });
-  expect([grantOf(8081), grantOf(8080, 'other')]).toEqual([undefined, undefined]);
-  permits[0]?.send({ ended: 'The service has ended.' });
-  expect(await asked).toMatchObject({ message: 'The service has ended.' });
-  expect(grantOf()).toBeUndefined();
+  answer(0, [], 'x');
+  await first;
+  const { subscriber } = REQUEST;
+  for (const other of [
+    { port: 8081 },
+    { hostId: 2 },
+    { serviceId: 8 },
+    { subscriber: { ...subscriber, userId: 2 } },
+    { subscriber: { ...subscriber, credential: { by: 'session', tokenHash: 'other' } } },
+  ])
+    expect(await known(other)).toBeUndefined();
+  const second = relay.request({ ...REQUEST, headers: [] }, { body: null, isUpgrade: false }, true);
+  await countOpen(2);
+  answer(1, [], 'x');
+  expect((await second)?.status).toBe(200);
+  expect(permits).toHaveLength(1);
+  // Its connection is gone, which the host says when it is asked.
+  const stale = known();
+  await countOpen(3);
+  channels?.receive({ type: 'channel.reset', channel: opened[2] ?? 0, message: 'gone', refused: true });
+  expect(await stale).toBeUndefined();
+  expect(await known()).toBeUndefined();
 });
 test('H715: beyond its streams requests wait, and beyond those that may wait they are refused', async () => {
   const settings = { BERTH_LIMITS: JSON.stringify({ appRequests: 6, waitingAppRequests: 4 }) };

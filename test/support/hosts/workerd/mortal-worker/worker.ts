@@ -49,8 +49,8 @@ export default {
 async function relayed(request: Request, { GATEWAY }: MortalEnv): Promise<Response> {
   try {
     const gateway = GATEWAY.get(GATEWAY.idFromName('mortal/gateway-0'));
-    const { headers, respond } = await forwardApp(gateway, appRequest(request), request);
-    return respond(headers);
+    const relayed = await forwardApp(gateway, appRequest(request), request, false);
+    return relayed?.respond(relayed.headers) ?? new Response('no permit is alive', { status: 500 });
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
     return new Response(error.message, { status: error.code === 'unavailable' ? 503 : 400 });
