@@ -106,12 +106,13 @@ function passOn(response: Response, { incoming, outgoing, appAnswer }: AppConnec
 async function answer(
   outgoing: ServerResponse,
   { status, headers }: Response,
-  { read, pipe }: AppAnswer,
+  { whole, read, pipe }: AppAnswer,
   method: string,
 ): Promise<void> {
   try {
     outgoing.writeHead(status, [...headers].flat());
     if (isBodiless(method, status)) return void outgoing.end();
+    if (whole) return void outgoing.end(whole);
     const begun = read();
     // A short answer is sent with its head in one piece. Nobody waits for the head of a slow one.
     const isHere = await isSoon(begun);

@@ -64,6 +64,11 @@ export class AgentPipe implements ChannelSink {
     while (!this.#isOpened) await this.#changed();
   }
 
+  /** Whether all bytes have arrived and were read. */
+  get isDrained(): boolean {
+    return this.#hasAgentEnded && this.#chunks.length === 0;
+  }
+
   /** Resolves to the next bytes, and to undefined after the last ones. Throws BrokenPipe. */
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {

@@ -38,6 +38,8 @@ export interface AppInput {
 export interface AppAnswer {
   status: number;
   headers: HeaderPair[];
+  /** The body, if it has arrived with the head. Short ones have. */
+  whole?: Uint8Array;
   /** Resolves to the next bytes, and to undefined after the last ones. Throws if the answer breaks off. */
   read(): Promise<Uint8Array | undefined>;
   pipe: AgentPipe;
@@ -139,12 +141,13 @@ export const protocolOf = (headers: readonly HeaderPair[]): string | undefined =
 
 /** The answer with a body that reads no further than its reader. `headers`: in place of its own. */
 export function responseOf(
-  { status, headers: own, read, pipe }: AppAnswer,
+  { status, headers: own, whole, read, pipe }: AppAnswer,
   method: string,
   headers = own,
 ): Response {
   const init = { status, headers: new Headers(headers) };
   if (isBodiless(method, status)) return new Response(null, init);
+  if (whole) return new Response(whole as BodyInit, init);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -203,8 +206,12 @@ async function answerOf(
     pipe.close();
   };
   if (isEmpty) done();
-  const read = isEmpty ? async () => undefined : bounded(next, lengthOf(headers), done);
-  return { status, headers, read, pipe };
+  const length = isEmpty ? 0 : lengthOf(headers);
+  const read = isEmpty ? async () => undefined : bounded(next, length, done);
+  if (isEmpty || !pipe.isDrained || rest.length !== (length ?? rest.length))
+    return { status, headers, read, pipe };
+  done();
+  return { status, headers, whole: rest, read, pipe };
 }
 
 /** Each side of a WebSocket makes its own handshake. */

@@ -152,7 +152,8 @@ const textOf = (value: string): string =>
 function answerOf(answer: AppAnswer, method: string): Response {
   const { body, headers, status } = responseOf(answer, method);
   const length = headers.get('content-length');
-  const sized = body && length !== null ? body.pipeThrough(new FixedLengthStream(Number(length))) : body;
+  const isSized = answer.whole !== undefined || length === null;
+  const sized = body && !isSized ? body.pipeThrough(new FixedLengthStream(Number(length))) : body;
   return answering({ status, headers: answer.headers }, sized);
 }
 
