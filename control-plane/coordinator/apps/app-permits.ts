@@ -8,10 +8,10 @@ import { appDeed } from '../../core/accounts/audit.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { appStreamsOfHost, appStreamsOfUser } from '../../core/model/stream-rules.ts';
 import type { AppRequest } from '../../core/streams/app-request.ts';
+import { AgentPipe } from '../streams/agent-pipe.ts';
 import type { ChannelAddress } from '../streams/placement.ts';
 import { followStream } from '../streams/stream-placement.ts';
 import type { StreamSessionDeps } from '../streams/stream-session.ts';
-import { AgentPipe } from './agent-pipe.ts';
 
 export type AppRelayDeps = StreamSessionDeps;
 

@@ -12,7 +12,7 @@ import {
 } from '../../../shared/streams/app-heads.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { AppRequest } from '../../core/streams/app-request.ts';
-import { type AgentPipe, BrokenPipe } from './agent-pipe.ts';
+import { type AgentPipe, BrokenPipe } from '../streams/agent-pipe.ts';
 import { type AppPermit, AppPermits, type AppRelayDeps, StalePermit } from './app-permits.ts';
 
 /** The body of a request, which is read no further than its reader. */
@@ -147,7 +147,7 @@ export function responseOf(
 ): Response {
   const init = { status, headers: new Headers(headers) };
   if (isBodiless(method, status)) return new Response(null, init);
-  if (whole) return new Response(whole as BodyInit, init);
+  if (whole) return new Response(new Uint8Array(whole), init);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

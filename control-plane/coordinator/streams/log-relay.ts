@@ -19,20 +19,17 @@ import {
   MAX_WINDOW_BYTES,
   WINDOW_BYTES,
 } from '../../../shared/streams/targets.ts';
-import { leastGrant, Window } from '../../../shared/streams/window.ts';
-import type { ChannelPort, ChannelSink } from '../connections/open-channels.ts';
+import type { ChannelPort } from '../connections/open-channels.ts';
+import { AgentChannel, type ChannelUser } from './agent-channel.ts';
 
 const LINE_FEED = 10;
-
-/** What the relay uses of the channels of a host. */
-export type LogChannels = Pick<ChannelPort, 'open' | 'send' | 'close' | 'link'>;
 
 /** Where the output of the service is. */
 export interface LogSource {
   /** Number of the last start; 0: none. */
   generation: number;
   /** The channels of the host of that start; undefined while it is not connected. */
-  channels: LogChannels | undefined;
+  channels: ChannelPort | undefined;
   /** The host was removed, and its logs with it. */
   removed: boolean;
   /** Why the host is not connected, if that may last: a sentence. */
@@ -54,7 +51,7 @@ export interface LogRelayOptions {
   part?: LogPart;
 }
 
-export class LogRelay implements ChannelSink {
+export class LogRelay implements ChannelUser {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #service: number;
   readonly #format: LogFormat;
@@ -64,12 +61,8 @@ export class LogRelay implements ChannelSink {
   readonly #framed: boolean;
   readonly #part: LogPart;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #channels: LogChannels | undefined;
-  /** That of the present channel. */
-  #window: Window | undefined;
-  #number = 0;
-  /** Whether the agent has opened it. */
-  #isOpened = false;
+  /** To the start that is read. */
+  #channel: AgentChannel | undefined;
   #isMidLine = false;
   /** Whether the start before has left its last line without an end. */
   #isLineCut = false;
@@ -93,7 +86,7 @@ export class LogRelay implements ChannelSink {
         start: (controller) => {
           this.#controller = controller;
         },
-        pull: () => (this.#channels ? this.#grant() : this.update()),
+        pull: () => (this.#channel ? this.#grant() : this.update()),
         cancel: () => this.#unsubscribe(),
       },
       // The window decides what comes.
@@ -107,7 +100,7 @@ export class LogRelay implements ChannelSink {
     // Called even while an earlier start is read: the source returns its last known location once the
     // execution has ended, and must not miss a start.
     const { generation, channels, removed, away, final } = this.#source();
-    if (this.#channels) return;
+    if (this.#channel) return;
     if (this.#isTail) this.#generation = Math.max(1, generation);
     if (removed && this.#generation <= generation) {
       // The subscriber has read an incomplete part; a clean end would hide that.
@@ -118,7 +111,7 @@ export class LogRelay implements ChannelSink {
       this.#generation = generation + 1;
       this.#note({ missing: generation });
       // Sending the note may have called `pull`, which opens the next start.
-      if (!this.#controller || this.#channels) return;
+      if (!this.#controller || this.#channel) return;
     }
     if (this.#generation <= generation) {
       if (channels) this.#open(channels);
@@ -152,8 +145,7 @@ export class LogRelay implements ChannelSink {
   }
 
   chunk(bytes: Uint8Array): boolean {
-    if (!this.#controller) return true;
-    if (!this.#window?.receive(bytes.byteLength) || !isFrameOf(this.#key, bytes)) return false;
+    if (!this.#controller || !isFrameOf(this.#key, bytes)) return false;
     const { payload, position } = decodeFrame(bytes);
     this.#hasBegun = true;
     this.#offset = position.offset;
@@ -167,27 +159,13 @@ export class LogRelay implements ChannelSink {
     return true;
   }
 
-  message(message: ChannelUp): boolean {
-    switch (message.type) {
-      case 'channel.opened':
-        if (this.#isOpened) return false;
-        this.#isOpened = true;
-        break;
-      case 'channel.end':
-        this.#ended(message.missing === true);
-        break;
-      case 'channel.reset':
-        this.#leave(true);
-        this.#abortWith(message.message);
-        break;
-      case 'channel.credit':
-        return false;
-    }
-    return true;
+  message(message: ChannelUp): void {
+    if (message.type === 'channel.end') this.#ended(message.missing === true);
+    else if (message.type === 'channel.reset') this.#abortWith(message.message);
   }
 
   #ended(isMissing: boolean): void {
-    this.#leave(true);
+    this.#leave();
     // The service has moved to another host, or its log is gone. To continue would hide the gap; a framed
     // stream receives a note instead.
     if (isMissing && this.#offset > 0 && !this.#framed) {
@@ -204,9 +182,11 @@ export class LogRelay implements ChannelSink {
   }
 
   detached(): void {
-    this.#leave(true);
+    this.#leave();
     this.update();
   }
+
+  over(): void {}
 
   /** Once until the log continues. */
   #reportAway(text: string): void {
@@ -219,21 +199,15 @@ export class LogRelay implements ChannelSink {
     this.#controller?.enqueue(new TextEncoder().encode(line));
   }
 
-  #open(channels: LogChannels): void {
-    const window = new Window(channels.link, { heldBytes: this.#unread });
-    // It waits for the subscriber to read; otherwise each reconnect would cost memory (STREAM-6).
-    if (window.credit < leastGrant(window.bytes)) {
-      window.close();
-      return;
-    }
-    this.#window = window;
-    this.#channels = channels;
-    this.#isAway = false;
-    this.#isOpened = false;
+  #open(channels: ChannelPort): void {
     const { tail, ...rest } = this.#part;
     const part = this.#isTail ? { ...rest, tail } : rest;
     const target = { kind: 'output', offset: this.#offset, format: this.#format, ...part } as const;
-    this.#number = channels.open(this.#key, target, window.credit, this);
+    const channel = new AgentChannel(this);
+    // It waits for the subscriber to read; otherwise each reconnect would cost memory (STREAM-6).
+    if (!channel.begin(channels, this.#key, target, undefined, this.#unread)) return;
+    this.#channel = channel;
+    this.#isAway = false;
   }
 
   /** The start that is read. */
@@ -257,9 +231,7 @@ export class LogRelay implements ChannelSink {
   }
 
   #grant(): void {
-    const read = Math.max(0, (this.#window?.held ?? 0) - this.#unread);
-    const bytes = this.#window?.take(read) ?? 0;
-    if (bytes > 0) this.#channels?.send({ type: 'channel.credit', channel: this.#number, bytes });
+    this.#channel?.take(Math.max(0, this.#channel.held - this.#unread));
   }
 
   #note(note: LogNote): void {
@@ -271,22 +243,20 @@ export class LogRelay implements ChannelSink {
   }
 
   #unsubscribe(): void {
-    this.#leave(false);
+    this.#leave();
     this.#finish();
   }
 
-  /** `isKnown`: the agent has ended the channel. */
-  #leave(isKnown: boolean): void {
-    this.#channels?.close(this.#number, isKnown, this.#window?.credit);
-    this.#channels = undefined;
-    this.#window?.close();
-    this.#window = undefined;
+  #leave(): void {
+    const channel = this.#channel;
+    this.#channel = undefined;
+    channel?.close();
   }
 
   #finish(): void {
     if (!this.#controller) return;
     this.#controller = undefined;
-    this.#leave(false);
+    this.#leave();
     this.#done();
   }
 }

@@ -13,7 +13,7 @@ import {
 } from './client-end.ts';
 import { KeptBytes } from './kept-bytes.ts';
 import { closing } from './stream-relay.ts';
-import { StreamSession, type StreamSessionDeps } from './stream-session.ts';
+import { joinClient, type StreamSessionDeps } from './stream-session.ts';
 
 /** How long it waits for its client. */
 export const RESUME_MS = 120_000;
@@ -23,9 +23,9 @@ const LEFT = 1000;
 export class ResumableStream implements ClientEnd {
   readonly id = crypto.randomUUID();
   readonly request: StreamRequest;
-  readonly #session: StreamSession;
   readonly #deps: StreamSessionDeps;
   readonly #over: () => void;
+  #link: ClientLink | undefined;
   /** Undefined while the connection is lost. */
   #socket: ClientSocket | undefined;
   #isOpened = false;
@@ -46,12 +46,11 @@ export class ResumableStream implements ClientEnd {
     this.request = request;
     this.#deps = deps;
     this.#over = over;
-    this.#session = new StreamSession(this, request, deps);
   }
 
   begin(socket: ClientSocket, opening: StreamOpening): ClientLink {
     this.#socket = socket;
-    this.#session.begin(opening);
+    this.#link = joinClient(this, this.request, opening, this.#deps);
     return this.#linkOf(socket);
   }
 
@@ -105,11 +104,11 @@ export class ResumableStream implements ClientEnd {
   }
 
   #linkOf(socket: ClientSocket): ClientLink {
-    const session = this.#session;
+    const link = this.#link;
     return {
       receive: (frame) => this.#receive(socket, frame),
       get isAgentBehind() {
-        return session.isAgentBehind;
+        return link?.isAgentBehind ?? false;
       },
       closed: (code) => this.#closed(socket, code),
     };
@@ -122,7 +121,7 @@ export class ResumableStream implements ClientEnd {
       this.#taken += frame.length;
       this.#credit -= frame.length;
     } else if (frame?.type === 'read') this.#confirmed(frame.mark);
-    this.#session.receive(frame);
+    this.#link?.receive(frame);
   }
 
   #confirmed(mark: string): void {
@@ -147,7 +146,7 @@ export class ResumableStream implements ClientEnd {
   #end(): void {
     this.#cancelWait();
     this.#socket = undefined;
-    this.#session.closed();
+    this.#link?.closed(LEFT);
     this.#over();
   }
 

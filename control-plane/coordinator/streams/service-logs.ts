@@ -9,7 +9,7 @@ import { OperationError } from '../../core/model/errors.ts';
 import type { LogSubscriber } from '../../core/streams/channel-subscriber.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { ChannelPort } from '../connections/open-channels.ts';
-import { type LogChannels, LogRelay } from './log-relay.ts';
+import { LogRelay } from './log-relay.ts';
 import type { ChannelAddress, Placed } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
 
@@ -30,7 +30,7 @@ export type OpenLog = (
 /** The logs at one connection of a host, for one reader. */
 export interface HostLogs {
   /** Undefined while the connection serves none. */
-  readonly channels: LogChannels | undefined;
+  readonly channels: ChannelPort | undefined;
   /** The connection has a later address. */
   moved(at: ChannelAddress): void;
   /** Resolves once the first log is open or can't be opened. Rejects if the host serves its maximum. */

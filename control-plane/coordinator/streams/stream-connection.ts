@@ -7,7 +7,7 @@ import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import { type ClientLink, type ClientSocket, socketEnd } from './client-end.ts';
 import type { ResumableStreams } from './resumable-streams.ts';
 import { closing, shortReason } from './stream-relay.ts';
-import { StreamSession, type StreamSessionDeps } from './stream-session.ts';
+import { joinClient, type StreamSessionDeps } from './stream-session.ts';
 
 /** How long a client may take to send its request. */
 const REQUEST_MS = 10_000;
@@ -73,9 +73,7 @@ export class StreamConnection {
     const wants = opening.type === 'exec' && opening.resume === true && opening.terminal !== undefined;
     const stream = wants ? this.#resumable.add(this.#request, this.#deps) : undefined;
     if (stream) return stream.begin(this.#socket, opening);
-    const session = new StreamSession(socketEnd(this.#socket), this.#request, this.#deps);
-    session.begin(opening);
-    return session;
+    return joinClient(socketEnd(this.#socket), this.#request, opening, this.#deps);
   }
 
   #refuse(message: string): void {

@@ -1,14 +1,16 @@
 /**
- * A stream from its request to its end: obtains its placement, and joins the client with the agent. The same
- * on Node and at a gateway.
+ * A stream from its request to its end: obtains its placement, and joins the agent there. The same on Node
+ * and at a gateway.
  */
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { type StreamOpening, targetOf } from '../../../shared/streams/client-messages.ts';
+import type { StreamTarget } from '../../../shared/streams/targets.ts';
 import { streamDeed } from '../../core/accounts/audit.ts';
 import type { StreamRules } from '../../core/model/stream-rules.ts';
 import type { StreamRequest } from '../../core/streams/stream-request.ts';
 import type { ChannelPort } from '../connections/open-channels.ts';
 import type { Clock } from '../ports.ts';
-import type { ClientEnd, ClientLink, FromClient } from './client-end.ts';
+import type { ClientEnd, ClientLink } from './client-end.ts';
 import type { ChannelAddress } from './placement.ts';
 import type { PlacementSource } from './placements.ts';
 import { followStream } from './stream-placement.ts';
@@ -24,59 +26,50 @@ export interface StreamSessionDeps extends PlacementSource {
 /** How long its placement may take. A call to another object may never be answered. */
 const PERMIT_MS = 60_000;
 
-export class StreamSession implements ClientLink {
-  readonly #deps: StreamSessionDeps;
-  readonly #request: StreamRequest;
-  readonly #relay: StreamRelay;
-  #isOver = false;
-  #cancelWait = () => {};
-  #leavePlacement = () => {};
-
-  constructor(client: ClientEnd, request: StreamRequest, deps: StreamSessionDeps) {
-    this.#deps = deps;
-    this.#request = request;
-    this.#relay = new StreamRelay({ client, clock: deps.clock, times: deps.rules, over: () => this.#over() });
-  }
-
-  /** Must be called once, and first. */
-  begin(wanted: StreamOpening): void {
-    this.#cancelWait = this.#deps.clock.after(PERMIT_MS, () =>
-      this.#relay.end(
-        `The control plane has not permitted the stream within ${PERMIT_MS / 1_000} s. Try again.`,
-      ),
-    );
-    const { subscriber, serviceId, doer } = this.#request;
-    const entry = { ...doer, ...streamDeed(wanted, this.#deps.rules.auditedCommandLength) };
-    this.#leavePlacement = followStream(this.#deps, { subscriber, serviceId }, entry, {
-      placed: async ({ at, generation }) => {
-        const channels = at && (await this.#deps.channelsAt(at));
-        // A client that has left meanwhile would leave its stream open at the agent.
-        if (this.#isOver) return;
-        this.#cancelWait();
-        if (channels) this.#relay.begin(channels, { service: serviceId, generation }, targetOf(wanted));
-        else this.#relay.end('The host has lost its connection. Try again.');
-      },
-      ended: ({ message }) => this.#relay.end(message),
-    });
-  }
-
-  receive(frame: FromClient): void {
-    this.#relay.fromClient(frame);
-  }
-
-  /** Whether the client should send no more for now. */
-  get isAgentBehind(): boolean {
-    return this.#relay.isAgentBehind;
-  }
-
-  /** The client has left. */
-  closed(): void {
-    this.#relay.clientClosed();
-  }
-
-  #over(): void {
-    this.#isOver = true;
-    this.#cancelWait();
-    this.#leavePlacement();
-  }
+interface Stream {
+  begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void;
+  close(reason: string): void;
 }
+
+/**
+ * Begins the stream that `create` returns where its service is, and closes it when it must end. `over` must
+ * be called once it is over.
+ */
+export function beginStream<T extends Stream>(
+  { subscriber, serviceId, doer }: StreamRequest,
+  wanted: StreamOpening,
+  deps: StreamSessionDeps,
+  create: (options: Pick<StreamSessionDeps, 'clock'> & { times: StreamRules; over: () => void }) => T,
+): T {
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+    cancelWait();
+    leavePlacement();
+  };
+  const stream = create({ clock: deps.clock, times: deps.rules, over });
+  const cancelWait = deps.clock.after(PERMIT_MS, () =>
+    stream.close(`The control plane has not permitted the stream within ${PERMIT_MS / 1_000} s. Try again.`),
+  );
+  const entry = { ...doer, ...streamDeed(wanted, deps.rules.auditedCommandLength) };
+  const leavePlacement = followStream(deps, { subscriber, serviceId }, entry, {
+    placed: async ({ at, generation }) => {
+      const channels = at && (await deps.channelsAt(at));
+      // A client that has left meanwhile would leave its stream open at the agent.
+      if (isOver) return;
+      cancelWait();
+      if (channels) stream.begin(channels, { service: serviceId, generation }, targetOf(wanted));
+      else stream.close('The host has lost its connection. Try again.');
+    },
+    ended: ({ message }) => stream.close(message),
+  });
+  return stream;
+}
+
+/** Joins a client with a new stream. */
+export const joinClient = (
+  client: ClientEnd,
+  request: StreamRequest,
+  wanted: StreamOpening,
+  deps: StreamSessionDeps,
+): ClientLink => beginStream(request, wanted, deps, (options) => new StreamRelay({ ...options, client }));

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { Channels } from '../../../agent/channels/channels.ts';
-import { AgentPipe } from '../../../control-plane/coordinator/apps/agent-pipe.ts';
 import { AgentConnection } from '../../../control-plane/coordinator/connections/agent-connection.ts';
 import type {
   ObjectSocket,
@@ -21,6 +20,7 @@ import {
   GatewayChannels,
 } from '../../../control-plane/coordinator/gateways/gateway-channels.ts';
 import { PassedChannel } from '../../../control-plane/coordinator/gateways/passed-channel.ts';
+import { AgentPipe } from '../../../control-plane/coordinator/streams/agent-pipe.ts';
 import { LogRelay } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import { StreamRelay } from '../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../shared/protocol/codec.ts';

@@ -88,7 +88,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     changes: ['ports.ts', 'turns.ts', 'turn-inputs.ts'],
     gateways: ['ports.ts', 'type sleep', 'connections', 'agents'],
     streams: ['ports.ts', 'turns.ts', 'turn-inputs.ts', 'connections', 'agents'],
-    apps: ['type ports.ts', 'connections', 'streams'],
+    apps: ['type ports.ts', 'streams'],
     runtime: [
       'ports.ts',
       'coordinator-api.ts',

@@ -30,7 +30,7 @@ const mutantsOfStreams: readonly Mutant[] = [
     name: 'let the streams of a session go on after its end',
     inShortForm: true,
     file: 'control-plane/coordinator/streams/placements.ts',
-    from: '      if (refusal !== undefined) placement.end(lostAccess(refusal));\n',
+    from: '      if (refusal !== undefined) this.#revoke(placement, refusal);\n',
     to: '',
   },
   {
@@ -42,8 +42,8 @@ const mutantsOfStreams: readonly Mutant[] = [
   {
     name: 'pass on what a client sends beyond its credit',
     file: 'control-plane/coordinator/streams/stream-relay.ts',
-    from: 'bytes.length > this.#clientMay || this.#hasClientEnded',
-    to: 'this.#hasClientEnded',
+    from: 'bytes.length > this.#channel.mayWrite',
+    to: 'false',
   },
 ];
 

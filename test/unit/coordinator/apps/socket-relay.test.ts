@@ -1,11 +1,11 @@
 /** The relay of WebSockets, with the browser's socket of a runtime that has only whole messages. */
 import { beforeEach, expect, test } from 'vitest';
-import type { AgentPipe } from '../../../../control-plane/coordinator/apps/agent-pipe.ts';
 import { MAX_WAITING_BYTES, SocketRelay } from '../../../../control-plane/coordinator/apps/socket-relay.ts';
 import {
   MAX_UNHEARD_BYTES,
   ObjectBrowser,
 } from '../../../../control-plane/coordinator/runtime/apps/object-browser.ts';
+import type { AgentPipe } from '../../../../control-plane/coordinator/streams/agent-pipe.ts';
 import {
   decodeClose,
   encodeClose,

@@ -2,7 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
-import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import {
+  type ChannelSink,
+  OpenChannels,
+} from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
 import { MARK_MS, StreamRelay } from '../../../../control-plane/coordinator/streams/stream-relay.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
@@ -10,6 +13,7 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { ClientMessage } from '../../../../shared/streams/client-messages.ts';
 import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
 import { leastGrant } from '../../../../shared/streams/window.ts';
+import { lastSink } from '../../../support/rigs/last-sink.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const CHANNEL = 0;
@@ -23,6 +27,7 @@ let closes: [code: number, reason: string][];
 let over: number;
 let clock: TestClock;
 let relay: StreamRelay;
+let agent: () => ChannelSink;
 
 beforeEach(() => begin({ idleMs: 1_000, totalMs: 1_500 }));
 
@@ -35,6 +40,7 @@ function begin(times: { idleMs: number; totalMs: number }) {
     isBehind: () => told.length > 2,
     refused: () => {},
   });
+  agent = lastSink(channels);
   relay = new StreamRelay({
     client: {
       tell: (message) => toClient.push(message),
@@ -51,30 +57,30 @@ function begin(times: { idleMs: number; totalMs: number }) {
   relay.begin(channels, { service: 7, generation: 1 }, { kind: 'tcp', port: 80 });
 }
 
-const opened = (credit = 0) => relay.message({ type: 'channel.opened', channel: CHANNEL, credit });
-const credited = (bytes: number) => relay.message({ type: 'channel.credit', channel: CHANNEL, bytes });
-const ended = (exitCode?: number) => relay.message({ type: 'channel.end', channel: CHANNEL, exitCode });
+const opened = (credit = 0) => agent().message({ type: 'channel.opened', channel: CHANNEL, credit });
+const credited = (bytes: number) => agent().message({ type: 'channel.credit', channel: CHANNEL, bytes });
+const ended = (exitCode?: number) => agent().message({ type: 'channel.end', channel: CHANNEL, exitCode });
 const reset = (message: string) =>
-  relay.message({ type: 'channel.reset', channel: CHANNEL, message, refused: false });
-const says = (message: ClientMessage) => relay.fromClient(message);
+  agent().message({ type: 'channel.reset', channel: CHANNEL, message, refused: false });
+const says = (message: ClientMessage) => relay.receive(message);
 const types = () => told.map(({ type }) => type);
 const marks = () => toClient.flatMap((one) => (one as { mark?: string }).mark ?? []);
 
 test('P251, H682: the agent may send one window, and more once the client has returned the mark of a part', () => {
-  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   opened(10);
   expect(toClient).toEqual([{ type: 'opened', credit: 10 }]);
-  relay.chunk(new Uint8Array(QUARTER - 1));
+  agent().chunk(new Uint8Array(QUARTER - 1));
   expect(marks()).toEqual([]);
-  relay.chunk(new Uint8Array(1));
-  expect(relay.chunk(new Uint8Array(3 * QUARTER))).toBe(true);
-  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  agent().chunk(new Uint8Array(1));
+  expect(agent().chunk(new Uint8Array(3 * QUARTER))).toBe(true);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   const [first = '', second = '', ...more] = marks();
   expect([more, first === second]).toEqual([[], false]);
   for (const mark of [second, second, 'another']) says({ type: 'read', mark });
   expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: 3 * QUARTER }]);
-  expect(relay.chunk(new Uint8Array(3 * QUARTER))).toBe(true);
-  expect(relay.chunk(new Uint8Array(1))).toBe(false);
+  expect(agent().chunk(new Uint8Array(3 * QUARTER))).toBe(true);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   says({ type: 'read', mark: first });
   expect(relay.isAgentBehind).toBe(true);
   expect(told.slice(2)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: QUARTER }]);
@@ -83,11 +89,11 @@ test('P251, H682: the agent may send one window, and more once the client has re
 
 test('P251, H682: the client may send as much as the agent grants, in chunks that follow one another', () => {
   opened(CHUNK_BYTES + 5);
-  relay.fromClient(new Uint8Array());
+  relay.receive(new Uint8Array());
   const bytes = randomBytes(CHUNK_BYTES + 12);
-  relay.fromClient(bytes.subarray(0, CHUNK_BYTES + 5));
+  relay.receive(bytes.subarray(0, CHUNK_BYTES + 5));
   credited(7);
-  relay.fromClient(bytes.subarray(CHUNK_BYTES + 5));
+  relay.receive(bytes.subarray(CHUNK_BYTES + 5));
   expect(toAgent.map(({ length }) => length)).toEqual([CHUNK_BYTES, 5, 7]);
   expect(Buffer.concat(toAgent).equals(bytes)).toBe(true);
   expect(toClient.at(-1)).toEqual({ type: 'credit', bytes: 7 });
@@ -96,21 +102,21 @@ test('P251, H682: the client may send as much as the agent grants, in chunks tha
 });
 
 test.each([
-  ['more than its credit', () => opened(1) && relay.fromClient(new Uint8Array(2)), /credit/],
+  ['more than its credit', () => opened(1) && relay.receive(new Uint8Array(2)), /credit/],
   [
     'bytes after its end',
-    () => opened(9) && [says({ type: 'end' }), relay.fromClient(new Uint8Array(1))],
+    () => opened(9) && [says({ type: 'end' }), relay.receive(new Uint8Array(1))],
     /credit/,
   ],
   ['a frame too early', () => says({ type: 'end' }), /Wait for "opened"/],
-  ['what is no message', () => opened() && relay.fromClient(undefined), /does not match/],
+  ['what is no message', () => opened() && relay.receive(undefined), /does not match/],
 ])('H682: a client that sends %s is disconnected with 1008, and the agent is informed', (_, act, reason) => {
   act();
   expect(closes).toEqual([[1008, expect.stringMatching(reason)]]);
   expect(toClient.at(-1)).toEqual({ type: 'reset', message: closes[0]?.[1] });
   const before = toClient.length;
   says({ type: 'end' });
-  relay.clientClosed();
+  relay.closed();
   expect([types().at(-1), over, toClient.length, closes.length]).toEqual(['channel.reset', 1, before, 1]);
 });
 
@@ -118,7 +124,7 @@ test.each([
   ['a second opening', () => opened() && opened()],
   ['an end before it is opened', () => ended()],
   ['a second end', () => opened() && ended() && ended()],
-  ['bytes after its end', () => opened() && ended() && relay.chunk(new Uint8Array(1))],
+  ['bytes after its end', () => opened() && ended() && agent().chunk(new Uint8Array(1))],
 ])('P252: an agent may not send %s', (_, act) => {
   expect(act()).toBe(false);
 });
@@ -154,8 +160,8 @@ test('H680, H681: a command that has ended ends its stream with its exit code', 
 
 test.each([
   ['its agent refuses it', () => reset('no such pört'), 'no such p?rt', false],
-  ['its agent has gone', () => relay.detached(), expect.stringContaining('has lost its connection'), false],
-  ['access ends', () => relay.end('x'.repeat(200)), 'x'.repeat(120), true],
+  ['its agent has gone', () => agent().detached(), expect.stringContaining('has lost its connection'), false],
+  ['access ends', () => relay.close('x'.repeat(200)), 'x'.repeat(120), true],
   ['nothing passes for its time', () => clock.pass(1_000), expect.stringContaining('for 1 s'), true],
 ])('H683: when %s, the client is told why, and the agent if it does not know', (_, act, reason, isTold) => {
   opened();
@@ -168,9 +174,9 @@ test.each([
 test('H689: bytes in either direction show that a stream is used, until it has lasted for its longest time', () => {
   opened(1);
   clock.pass(600);
-  relay.chunk(new Uint8Array(1));
+  agent().chunk(new Uint8Array(1));
   clock.pass(400);
-  relay.fromClient(new Uint8Array(1));
+  relay.receive(new Uint8Array(1));
   clock.pass(499);
   expect(over).toBe(0);
   clock.pass(1);
@@ -200,12 +206,12 @@ test('H833: a client that returns no marks gets the last one again, and one that
   begin({ idleMs: 100 * MARK_MS, totalMs: 100 * MARK_MS });
   opened();
   const bytes = leastGrant(WINDOW_BYTES) - 1;
-  relay.chunk(new Uint8Array(bytes));
+  agent().chunk(new Uint8Array(bytes));
   for (let n = 0; n < 3; n += 1) clock.pass(MARK_MS);
   expect([marks().length, new Set(marks()).size]).toEqual([3, 1]);
   for (const mark of marks()) says({ type: 'read', mark });
   expect(told.slice(1)).toEqual([]);
-  relay.chunk(new Uint8Array(1));
+  agent().chunk(new Uint8Array(1));
   clock.pass(MARK_MS);
   says({ type: 'read', mark: marks().at(-1) ?? '' });
   expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: bytes + 1 }]);

@@ -2,12 +2,16 @@
 
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
-import { AgentPipe, BrokenPipe } from '../../../../control-plane/coordinator/apps/agent-pipe.ts';
-import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
+import {
+  type ChannelSink,
+  OpenChannels,
+} from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import { AgentPipe, BrokenPipe } from '../../../../control-plane/coordinator/streams/agent-pipe.ts';
 import { decodeChunk } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
+import { lastSink } from '../../../support/rigs/last-sink.ts';
 import { TestClock } from '../../../support/rigs/test-clock.ts';
 
 const CHANNEL = 0;
@@ -20,6 +24,7 @@ let sent: Uint8Array[];
 let over: number;
 let channels: OpenChannels;
 let pipe: AgentPipe;
+let agent: () => ChannelSink;
 
 beforeEach(() => {
   [clock, told, sent, over] = [new TestClock(), [], [], 0];
@@ -29,6 +34,7 @@ beforeEach(() => {
     sendBytes: (frame) => sent.push(decodeChunk(frame).payload),
     refused: () => {},
   });
+  agent = lastSink(channels);
   const times = { idleMs: IDLE_MS, totalMs: TOTAL_MS };
   pipe = new AgentPipe({
     clock,
@@ -41,29 +47,29 @@ beforeEach(() => {
 });
 
 const turns = () => new Promise(setImmediate);
-const opened = (credit = 0) => pipe.message({ type: 'channel.opened', channel: CHANNEL, credit });
-const credited = (bytes: number) => pipe.message({ type: 'channel.credit', channel: CHANNEL, bytes });
-const ended = () => pipe.message({ type: 'channel.end', channel: CHANNEL });
+const opened = (credit = 0) => agent().message({ type: 'channel.opened', channel: CHANNEL, credit });
+const credited = (bytes: number) => agent().message({ type: 'channel.credit', channel: CHANNEL, bytes });
+const ended = () => agent().message({ type: 'channel.end', channel: CHANNEL });
 const reset = () =>
-  pipe.message({ type: 'channel.reset', channel: CHANNEL, message: 'no such port', refused: true });
+  agent().message({ type: 'channel.reset', channel: CHANNEL, message: 'no such port', refused: true });
 const types = () => told.map(({ type }) => type);
 
 test('P251: the agent may send one window, and is granted a quarter once that was read', async () => {
   expect(told).toMatchObject([{ type: 'channel.open', credit: WINDOW_BYTES }]);
-  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   opened();
-  expect(pipe.chunk(new Uint8Array(QUARTER - 1))).toBe(true);
-  expect(pipe.chunk(new Uint8Array(3 * QUARTER + 1))).toBe(true);
-  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  expect(agent().chunk(new Uint8Array(QUARTER - 1))).toBe(true);
+  expect(agent().chunk(new Uint8Array(3 * QUARTER + 1))).toBe(true);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   expect(await pipe.read()).toHaveLength(QUARTER - 1);
   expect(types()).toEqual(['channel.open']);
   expect(await pipe.read()).toHaveLength(3 * QUARTER + 1);
   expect(told.slice(1)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: WINDOW_BYTES }]);
-  expect(pipe.chunk(new Uint8Array(QUARTER))).toBe(true);
+  expect(agent().chunk(new Uint8Array(QUARTER))).toBe(true);
   await pipe.read();
   expect(told.slice(2)).toEqual([{ type: 'channel.credit', channel: CHANNEL, bytes: QUARTER }]);
-  expect(pipe.chunk(new Uint8Array(WINDOW_BYTES))).toBe(true);
-  expect(pipe.chunk(new Uint8Array(1))).toBe(false);
+  expect(agent().chunk(new Uint8Array(WINDOW_BYTES))).toBe(true);
+  expect(agent().chunk(new Uint8Array(1))).toBe(false);
   ended();
   expect(await pipe.read()).toHaveLength(WINDOW_BYTES);
   expect(types()).toHaveLength(3);
@@ -89,7 +95,7 @@ test.each([
   ['an end before it is opened', () => ended()],
   ['a second opening', () => opened() && opened()],
   ['a second end', () => opened() && ended() && ended()],
-  ['bytes after its end', () => opened() && ended() && pipe.chunk(new Uint8Array(1))],
+  ['bytes after its end', () => opened() && ended() && agent().chunk(new Uint8Array(1))],
 ])('P252: %s is not allowed', (_, act) => {
   expect(act()).toBe(false);
 });
@@ -127,7 +133,7 @@ test('P252: a reset of the agent breaks what waits, with its reason, and is not 
 
 test('P252: a pipe that is given up resets the stream once, and what has arrived is gone', async () => {
   opened();
-  pipe.chunk(new Uint8Array(1));
+  agent().chunk(new Uint8Array(1));
   pipe.close();
   pipe.close('later');
   reset();
@@ -138,7 +144,7 @@ test('P252: a pipe that is given up resets the stream once, and what has arrived
 
 test('P252: what has arrived is read although the connection of the host has ended', async () => {
   opened();
-  pipe.chunk(new Uint8Array(3));
+  agent().chunk(new Uint8Array(3));
   for (const sink of channels.detach()) sink.detached();
   expect(await pipe.read()).toHaveLength(3);
   await expect(pipe.read()).rejects.toThrow(BrokenPipe);
@@ -148,7 +154,7 @@ test('P252: what has arrived is read although the connection of the host has end
 test('H689: bytes in either direction show that a pipe is used; it ends without any, and at its longest time', async () => {
   opened(10);
   clock.pass(IDLE_MS - 1);
-  pipe.chunk(new Uint8Array(1));
+  agent().chunk(new Uint8Array(1));
   clock.pass(IDLE_MS - 1);
   await pipe.write(new Uint8Array(1));
   clock.pass(TOTAL_MS - 2 * IDLE_MS + 1);
