@@ -244,12 +244,12 @@ function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.T
 function sessionSocket(ws: WebSocket, stream: Duplex | undefined): SessionSocket {
   return {
     send: (text) => {
-      corkUntilNextTick(stream);
+      corkForTurn(stream);
       if (ws.readyState === WebSocket.OPEN) ws.send(text);
     },
     sendBytes: (bytes) =>
       new Promise((resolve) => {
-        corkUntilNextTick(stream);
+        corkForTurn(stream);
         if (ws.readyState === WebSocket.OPEN) ws.send(bytes, () => resolve());
         else resolve();
       }),
@@ -257,9 +257,9 @@ function sessionSocket(ws: WebSocket, stream: Duplex | undefined): SessionSocket
   };
 }
 
-/** Sends all frames of a tick in one write. */
-function corkUntilNextTick(stream: Duplex | undefined): void {
+/** Sends all frames of a turn of the event loop in one write. */
+function corkForTurn(stream: Duplex | undefined): void {
   if (!stream || stream.writableCorked > 0) return;
   stream.cork();
-  process.nextTick(() => stream.uncork());
+  setImmediate(() => stream.uncork());
 }

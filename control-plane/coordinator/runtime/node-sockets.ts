@@ -95,7 +95,7 @@ function serveAgent(
   const pausing = new Pausing(socket, maxUnreadBytes);
   const connection = connect({
     send: (data) => {
-      corkUntilNextTick(stream);
+      corkForTurn(stream);
       socket.send(data);
     },
     close: (code, reason) => closeSocket(socket, code, reason),
@@ -151,9 +151,9 @@ class Pausing {
   }
 }
 
-/** Sends all frames of a turn to an agent in one write. */
-function corkUntilNextTick(stream: Duplex): void {
+/** Sends all frames of a turn of the event loop in one write, whichever clients they stem from. */
+function corkForTurn(stream: Duplex): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
-  process.nextTick(() => stream.uncork());
+  setImmediate(() => stream.uncork());
 }
