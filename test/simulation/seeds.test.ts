@@ -67,6 +67,7 @@ const RARE_EVENTS = [
   'stream: lost with its control plane',
   'fault: a host loses its connection with streams open',
   'fault: a client sends beyond its credit',
+  ...['tcp', 'exec', 'files-in', 'files-out', 'http', 'websocket'].map((kind) => `stream: complete, ${kind}`),
 ];
 
 let outcome: Outcome;

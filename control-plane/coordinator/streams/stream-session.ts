@@ -23,9 +23,6 @@ export interface StreamSessionDeps extends PlacementSource {
   channelsAt(at: ChannelAddress): Promise<ChannelPort | undefined>;
 }
 
-/** How long its placement may take. A call to another object may never be answered. */
-const PERMIT_MS = 60_000;
-
 interface Stream {
   begin(channels: ChannelPort, key: ServiceKey, target: StreamTarget): void;
   close(reason: string): void;
@@ -44,20 +41,15 @@ export function beginStream<T extends Stream>(
   let isOver = false;
   const over = () => {
     isOver = true;
-    cancelWait();
     leavePlacement();
   };
   const stream = create({ clock: deps.clock, times: deps.rules, over });
-  const cancelWait = deps.clock.after(PERMIT_MS, () =>
-    stream.close(`The control plane has not permitted the stream within ${PERMIT_MS / 1_000} s. Try again.`),
-  );
   const entry = { ...doer, ...streamDeed(wanted, deps.rules.auditedCommandLength) };
   const leavePlacement = followStream(deps, { subscriber, serviceId }, entry, {
     placed: async ({ at, generation }) => {
       const channels = at && (await deps.channelsAt(at));
       // A client that has left meanwhile would leave its stream open at the agent.
       if (isOver) return;
-      cancelWait();
       if (channels) stream.begin(channels, { service: serviceId, generation }, targetOf(wanted));
       else stream.close('The host has lost its connection. Try again.');
     },

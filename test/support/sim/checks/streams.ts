@@ -5,13 +5,14 @@
 
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { type ChannelTarget, MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
-import type { StreamTarget } from '../machine/stream-target.ts';
+import { numberOf, type StreamTarget } from '../machine/stream-target.ts';
 import type { Link } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 
 /** A stream as the check knows it. */
 export interface KnownStream {
-  /** The port, which no other stream of the run has. */
+  readonly kind: ChannelTarget['kind'];
+  /** Its number, which no other stream of the run has. */
   readonly port: number;
   readonly service: number;
   readonly userId: number;
@@ -54,6 +55,8 @@ export class StreamCheck {
   readonly #targets = new Set<StreamTarget>();
   /** Bytes that each port has sent. */
   readonly #sent = new Map<number, number>();
+  /** Bytes that each target has taken. */
+  readonly #taken = new Map<number, number>();
   readonly #isRemote: boolean;
   /** The connection that each stream was opened on, by its port. */
   readonly #links = new Map<number, Link>();
@@ -130,6 +133,7 @@ export class StreamCheck {
     if (stream.endedMs !== null) return;
     stream.endedMs = this.world.nowMs;
     this.world.count(`stream: ended ${reason === undefined ? 'complete' : 'with a reason'}`);
+    if (reason === undefined) this.world.count(`stream: complete, ${stream.kind}`);
     this.world.note(`stream ${stream.port} ends: ${reason ?? 'complete'}`);
     if (reason === '') this.world.violate(`stream ${stream.port} ends without a reason`);
     for (const [sentence, fault] of FAULTS) if (reason?.startsWith(sentence)) this.world.count(fault);
@@ -150,6 +154,7 @@ export class StreamCheck {
   /** A target has the bytes of a client. */
   taken(port: number, from: number, bytes: Uint8Array): void {
     this.world.count('stream: bytes to a service', bytes.length);
+    this.#taken.set(port, from + bytes.length);
     this.#assertOrder(clientSalt(port), from, bytes, `stream ${port}, at the service`);
   }
 
@@ -173,6 +178,12 @@ export class StreamCheck {
     if (sent !== received) this.world.violate(`stream ${port} ends with ${received} of ${sent} bytes`);
   }
 
+  /** A client was told that all its bytes, so many, are copied. */
+  copied(port: number, wanted: number): void {
+    const taken = this.#taken.get(port) ?? 0;
+    if (taken !== wanted) this.world.violate(`stream ${port} has copied ${taken} of ${wanted} bytes`);
+  }
+
   connected(port: number, target: StreamTarget): void {
     this.world.count('stream: connected');
     this.#targets.add(target);
@@ -192,7 +203,7 @@ export class StreamCheck {
 
   /** The channel of a stream is opened on that connection. */
   carried(link: Link, target: ChannelTarget): void {
-    if (target.kind === 'tcp') this.#links.set(target.port, link);
+    this.#links.set(numberOf(target), link);
   }
 
   #assertOrder(salt: number, from: number, bytes: Uint8Array, where: string): void {

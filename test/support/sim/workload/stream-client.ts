@@ -6,43 +6,30 @@
 import { NO_CLOSE } from '../../../../control-plane/coordinator/streams/client-end.ts';
 import { ResumableStreams } from '../../../../control-plane/coordinator/streams/resumable-streams.ts';
 import { StreamConnection } from '../../../../control-plane/coordinator/streams/stream-connection.ts';
-import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
-import type { StreamRequest } from '../../../../control-plane/core/streams/stream-request.ts';
-import { type ServerMessage, serverSchema } from '../../../../shared/streams/client-messages.ts';
+import {
+  type ServerMessage,
+  type StreamOpening,
+  serverSchema,
+} from '../../../../shared/streams/client-messages.ts';
 import { MAX_WINDOW_BYTES } from '../../../../shared/streams/targets.ts';
-import { bytesOf, clientSalt, type KnownStream, type StreamCheck } from '../checks/streams.ts';
-import type { Chances } from '../machine/stream-target.ts';
-import type { Process, World } from '../world/time.ts';
-
-export interface StreamClientOptions {
-  world: World;
-  check: StreamCheck;
-  chances: Chances;
-  /** The process of its session, at a control plane or gateway. */
-  process: Process;
-  port: number;
-  request: StreamRequest;
-  deps: StreamSessionDeps;
-}
+import { bytesOf, clientSalt } from '../checks/streams.ts';
+import { Client, type ClientOptions } from './client.ts';
 
 const LATENCY_MS = 1;
-const LOOK_MS = 1_000;
 const MAX_PAUSE_MS = 3_000;
 const MAX_SENT_BYTES = 400_000;
 const MAX_FRAME_BYTES = 100_000;
 const COMPLETE = 1000;
 
-export class StreamClient implements KnownStream {
-  readonly port: number;
-  readonly service: number;
-  readonly userId: number;
-  readonly process: Process;
-  readonly beganMs: number;
-  endedMs: number | null = null;
-  answeredMs: number | null = null;
-  isHeld = false;
-  #isOverAtServer = false;
-  readonly #options: StreamClientOptions;
+/** The first frame of a client, which names the stream. */
+const openings: Partial<Record<ClientOptions['kind'], (port: number) => StreamOpening>> = {
+  tcp: (port) => ({ type: 'forward', port }),
+  exec: (port) => ({ type: 'exec', words: [String(port)] }),
+  'files-out': (port) => ({ type: 'files-out', path: `/${port}`, form: 'tar' }),
+  'files-in': (port) => ({ type: 'files-in', path: `/${port}`, name: 'file' }),
+};
+
+export class StreamClient extends Client {
   readonly #connection: StreamConnection;
   readonly #isGreedy: boolean;
   readonly #stalls: boolean;
@@ -57,68 +44,46 @@ export class StreamClient implements KnownStream {
   #reason: string | undefined;
 
   /** Must be called in the process of the control plane. */
-  constructor(options: StreamClientOptions) {
-    const { world, check, chances, process, port, request, deps } = options;
-    this.#options = options;
-    this.port = port;
-    this.service = request.serviceId;
-    this.userId = request.subscriber.userId;
-    this.process = process;
-    this.beganMs = world.nowMs;
+  constructor(options: ClientOptions) {
+    super(options);
+    const { check, chances, port, request, deps, kind } = options;
     this.#isGreedy = chances.chance(0.06);
     this.#stalls = chances.chance(0.1);
-    this.#wanted = this.#isGreedy ? MAX_SENT_BYTES : chances.between(0, MAX_SENT_BYTES);
+    const most = kind === 'files-out' ? 0 : MAX_SENT_BYTES;
+    this.#wanted = this.#isGreedy ? most : chances.between(0, most);
     const socket = {
       send: (data: string | Uint8Array) => this.#later(() => this.#arrives(data)),
       close: (code: number) => {
-        this.#over();
+        this.over();
         this.#later(() => this.#closes(code));
       },
     };
-    const withPlace = { ...deps, place: this.#place(deps.place) };
+    const withPlace = { ...deps, place: this.place(deps.place) };
     this.#connection = new StreamConnection(socket, request, withPlace, new ResumableStreams(1));
     check.began(this);
-    this.#toServer(JSON.stringify({ type: 'forward', port }));
-    if (chances.chance(0.3)) world.after(chances.between(1, 40_000), () => this.#leaves());
-    this.#watch();
-  }
-
-  #place(obtain: StreamSessionDeps['place']): StreamSessionDeps['place'] {
-    const { world, check } = this.#options;
-    return async (...args) => {
-      try {
-        const permit = await obtain(...args);
-        this.isHeld = !this.#isOverAtServer;
-        check.permitted(this);
-        return permit;
-      } finally {
-        this.answeredMs = world.nowMs;
-      }
-    };
-  }
-
-  #over(): void {
-    this.#isOverAtServer = true;
-    this.isHeld = false;
+    this.#toServer(JSON.stringify(openings[kind]?.(port)));
+    this.begin();
   }
 
   #arrives(data: string | Uint8Array): void {
     if (this.endedMs !== null) return;
-    const { world } = this.#options;
+    const { world } = this.options;
     if (this.#isClosed) world.violate(`stream ${this.port} goes on after its close`);
     if (typeof data === 'string') this.#obeys(serverSchema.parse(JSON.parse(data)));
     else this.#takes(data);
   }
 
   #takes(data: Uint8Array): void {
-    const { world, check } = this.#options;
+    const { world, check } = this.options;
     if (this.#hasOutputEnded) world.violate(`stream ${this.port} has bytes after its end`);
-    check.received(this.port, this.#received, data, this.#received + data.length - this.#returned);
-    this.#received += data.length;
+    // Without a terminal each chunk begins with its source (P254).
+    const bytes = this.kind === 'exec' ? data.subarray(1) : data;
+    check.received(this.port, this.#received, bytes, this.#received + bytes.length - this.#returned);
+    this.#received += bytes.length;
   }
 
   #obeys(message: ServerMessage): void {
-    const { check, chances, world } = this.#options;
+    const { check, chances, world } = this.options;
     if (message.type === 'opened') {
       check.opened(this);
       this.#credit = message.credit;
@@ -128,13 +93,14 @@ export class StreamClient implements KnownStream {
     else if (message.type === 'reset') this.#reason = message.message;
     else {
       this.#hasOutputEnded = true;
-      check.complete(this.port, this.#received);
+      if (this.kind === 'files-in') check.copied(this.port, this.#wanted);
+      else check.complete(this.port, this.#received);
       if (chances.chance(0.8)) world.after(chances.between(1, MAX_PAUSE_MS), () => this.#ends());
     }
   }
 
   #returns(mark: string, upTo: number): void {
-    const { world, chances } = this.#options;
+    const { world, chances } = this.options;
     if (this.#stalls) return;
     world.after(chances.between(1, chances.chance(0.1) ? 20_000 : 50), () => {
       this.#returned = Math.max(this.#returned, upTo);
@@ -145,11 +111,11 @@ export class StreamClient implements KnownStream {
   #addCredit(bytes: number): void {
     this.#credit += bytes;
     if (this.#credit > MAX_WINDOW_BYTES)
-      this.#options.world.violate(`stream ${this.port}: the client has a credit of ${this.#credit} bytes`);
+      this.options.world.violate(`stream ${this.port}: the client has a credit of ${this.#credit} bytes`);
   }
 
   async #sends(): Promise<void> {
-    const { world, chances } = this.#options;
+    const { world, chances } = this.options;
     while (this.endedMs === null && this.#sent < this.#wanted) {
       const frame = Math.min(this.#credit, chances.between(1, MAX_FRAME_BYTES));
       const length = Math.min(this.#isGreedy ? this.#credit + 1 : frame, this.#wanted - this.#sent);
@@ -160,42 +126,31 @@ export class StreamClient implements KnownStream {
       }
       await world.pause(chances.between(1, MAX_PAUSE_MS));
     }
-    if (chances.chance(0.3)) this.#ends();
+    if (this.kind === 'files-in' || chances.chance(0.3)) this.#ends();
   }
 
   #ends(): void {
     if (this.#sent >= this.#wanted) this.#toServer('{"type":"end"}');
   }
 
-  #leaves(): void {
+  protected leaves(): void {
     if (this.endedMs !== null) return;
-    this.#over();
-    this.#options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
-    this.#options.check.gone(this, 'left by its client');
+    this.over();
+    this.options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
+    this.options.check.gone(this, 'left by its client');
   }
 
   #closes(code: number): void {
-    if (this.#isClosed) this.#options.world.violate(`stream ${this.port} is closed twice`);
+    if (this.#isClosed) this.options.world.violate(`stream ${this.port} is closed twice`);
     this.#isClosed = true;
     if (this.endedMs !== null) return;
     const isComplete = code === COMPLETE && this.#hasOutputEnded;
-    this.#options.check.ended(this, this.#reason ?? (isComplete ? undefined : ''));
-    this.#options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
-  }
-
-  /** The end of its control plane ends its connection. */
-  #watch(): void {
-    if (this.endedMs !== null) return;
-    const { world, check } = this.#options;
-    if (!this.process.alive) check.gone(this, 'lost with its control plane');
-    else {
-      check.look(this);
-      world.after(LOOK_MS, () => this.#watch());
-    }
+    this.options.check.ended(this, this.#reason ?? (isComplete ? undefined : ''));
+    this.options.world.enter(this.process, () => this.process.alive && this.#connection.closed(NO_CLOSE));
   }
 
   #toServer(data: string | Uint8Array): void {
-    this.#options.world.after(
+    this.options.world.after(
       LATENCY_MS,
       () => {
         if (this.endedMs === null && !this.#isClosed) this.#connection.receive(data);
@@ -206,7 +161,7 @@ export class StreamClient implements KnownStream {
 
   /** What a process has sent arrives even if it has ended. */
   #later(run: () => void): void {
-    const { world } = this.#options;
+    const { world } = this.options;
     world.after(LATENCY_MS, () => world.enter(undefined, run));
   }
 }

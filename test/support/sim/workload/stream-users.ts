@@ -5,17 +5,20 @@
 
 import type { Target } from '../../../../agent/engine/streams/target.ts';
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import type { StreamPurpose } from '../../../../shared/streams/client-messages.ts';
 import type { StreamTarget as TargetRequest } from '../../../../shared/streams/targets.ts';
 import { pickOne, seededRandom } from '../../tools/random.ts';
 import type { Ledger } from '../checks/ledger.ts';
 import { StreamCheck } from '../checks/streams.ts';
 import type { SimContainer } from '../machine/container.ts';
-import { type Chances, connectPort } from '../machine/stream-target.ts';
+import { type Chances, connectContainer } from '../machine/stream-target.ts';
 import type { ControlPlane } from '../plane/control-plane.ts';
 import type { Gateways } from '../plane/gateways.ts';
 import type { Requests } from '../plane/requests.ts';
 import type { Store } from '../world/store.ts';
 import type { World } from '../world/time.ts';
+import { AppClient } from './app-client.ts';
+import type { Client, ClientOptions } from './client.ts';
 import { StreamClient } from './stream-client.ts';
 
 export interface StreamUsersOptions {
@@ -30,6 +33,12 @@ export interface StreamUsersOptions {
 const SHARE = 0.3;
 const STREAM = 1_000_003;
 const USERS = [1, 2];
+/** The kinds of streams, and what each is for. Requests to applications do not state that. */
+const purposes: Record<ClientOptions['kind'], StreamPurpose> = {
+  ...{ tcp: 'forward', http: 'forward', websocket: 'forward' },
+  ...{ exec: 'exec', 'files-in': 'files', 'files-out': 'files' },
+};
+const KINDS = Object.keys(purposes) as ClientOptions['kind'][];
 const MAX_PAUSE_MS = 3_000;
 /** Services that may run. */
 const LIVE = ['starting', 'active'];
@@ -51,7 +60,7 @@ export class StreamUsers implements Chances {
   readonly check: StreamCheck;
   readonly #options: StreamUsersOptions;
   readonly #random: () => number;
-  readonly #clients = new Map<string, StreamClient[]>();
+  readonly #clients = new Map<string, Client[]>();
   #requests: Requests | undefined;
   #ports = 0;
   /** Sessions that were opened, of all users together. */
@@ -84,10 +93,9 @@ export class StreamUsers implements Chances {
     this.#options.world.after(this.between(1, MAX_PAUSE_MS), next);
   }
 
-  /** Connects a stream to a port of a container. */
+  /** Connects a stream to a container. */
   connect(container: SimContainer | undefined, target: TargetRequest): Promise<Target> {
-    if (target.kind !== 'tcp') throw new Error('only ports can be reached here');
-    return connectPort(this.#options.world, this.check, this, container, target.port);
+    return connectContainer(this.#options.world, this.check, this, container, target);
   }
 
   async #open(): Promise<void> {
@@ -122,29 +130,30 @@ export class StreamUsers implements Chances {
       hostId: number;
       session: string | undefined;
     },
-  ): StreamClient {
+  ): Client {
     const { port, userId, serviceId, hostId, session } = stream;
     const { world, ledger, gateways } = this.#options;
     const gateway = gateways?.of(hostId);
     const process = gateway?.memory ?? server.process;
-    const make = () =>
-      new StreamClient({
-        ...{ world, check: this.check, chances: this, process, port },
-        request: {
-          ...{ purpose: 'forward', serviceId, hostId },
-          subscriber: {
-            ...{ userId, credentialVersion: 1, use: { kind: 'exec-service' } },
-            credential: session === undefined ? { by: 'password' } : { by: 'session', tokenHash: session },
-            ownerId: Number(ledger.executionOf(serviceId)?.user_id ?? userId),
-          },
-          doer: {
-            ...{ userId, username: `user${userId}`, credential: 'session', tokenId: null },
-            ...{ address: null, requestId: null },
-          },
+    const kind = pickOne(this.#random, KINDS) ?? 'tcp';
+    const options: ClientOptions = {
+      ...{ world, check: this.check, chances: this, process, port, kind },
+      request: {
+        ...{ purpose: purposes[kind], serviceId, hostId },
+        subscriber: {
+          ...{ userId, credentialVersion: 1, use: { kind: 'exec-service' } },
+          credential: session === undefined ? { by: 'password' } : { by: 'session', tokenHash: session },
+          ownerId: Number(ledger.executionOf(serviceId)?.user_id ?? userId),
         },
-        deps: (gateway ?? server).streamDeps(smallStreamRules),
-      });
-    return world.enter(process, make);
+        doer: {
+          ...{ userId, username: `user${userId}`, credential: 'session', tokenId: null },
+          ...{ address: null, requestId: null },
+        },
+      },
+      deps: (gateway ?? server).streamDeps(smallStreamRules),
+    };
+    const isApp = kind === 'http' || kind === 'websocket';
+    return world.enter(process, () => (isApp ? new AppClient(options) : new StreamClient(options)));
   }
 
   /** The session of the user, a new one if the last was revoked. */
@@ -178,7 +187,7 @@ export class StreamUsers implements Chances {
   }
 
   /** Whether it ends is judged once the database has worked for long enough. */
-  #demandEnd(client: StreamClient, revokedMs: number): void {
+  #demandEnd(client: Client, revokedMs: number): void {
     const { world, store } = this.#options;
     world.after(REVIEWED_MS, () => {
       if (client.endedMs !== null || !client.process.alive) return;

@@ -36,6 +36,7 @@ const real = {
   ...{ setTimeout, clearTimeout, setInterval, clearInterval, setImmediate },
   date: Date.now,
   random: Math.random,
+  numbers: crypto.getRandomValues,
 };
 const context = new AsyncLocalStorage<Process | undefined>();
 let current: World | undefined;
@@ -186,6 +187,12 @@ function replaceGlobals(): void {
   });
   Date.now = () => Math.floor(world().nowMs + skewOf());
   Math.random = () => world().random();
+  let numbers = 0;
+  // As long as none occurs twice, they need not be random.
+  crypto.getRandomValues = (array) => {
+    if (ArrayBuffer.isView(array)) (array as unknown as Uint32Array).fill(++numbers);
+    return array;
+  };
 }
 
 function restoreGlobals(): void {
@@ -193,6 +200,7 @@ function restoreGlobals(): void {
   Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
   Date.now = real.date;
   Math.random = real.random;
+  crypto.getRandomValues = real.numbers;
 }
 
 /** Result of the simulated setTimeout and setInterval. */

@@ -4,6 +4,7 @@ import { readConfig } from '../../../../control-plane/config.ts';
 import { AppRelay, responseOf } from '../../../../control-plane/coordinator/apps/app-relay.ts';
 import { OpenChannels } from '../../../../control-plane/coordinator/connections/open-channels.ts';
 import { noTraffic } from '../../../../control-plane/coordinator/connections/traffic.ts';
+import type { PlacementSource } from '../../../../control-plane/coordinator/streams/placements.ts';
 import {
   defaultStreamRules,
   type StreamRules,
@@ -40,7 +41,7 @@ beforeEach(() => {
   relay = relayWith(defaultStreamRules);
 });
 
-const relayWith = (rules: StreamRules) =>
+const relayWith = (rules: StreamRules, place = grant) =>
   new AppRelay({
     clock: {
       monotonicMs: () => 0,
@@ -51,14 +52,15 @@ const relayWith = (rules: StreamRules) =>
       },
     },
     rules,
-    place: async (request) => {
-      if (request.for.kind === 'stream') deeds.push(request.for.entry);
-      const permit = new ScriptedPlacement(PLACED);
-      permits.push(permit);
-      return permit;
-    },
+    place,
     channelsAt: async () => channels,
   });
+const grant: PlacementSource['place'] = async (request) => {
+  if (request.for.kind === 'stream') deeds.push(request.for.entry);
+  const permit = new ScriptedPlacement(PLACED);
+  permits.push(permit);
+  return permit;
+};
 afterEach(() => {
   for (const permit of permits) permit.send({ ended: 'the test is over' });
 });
@@ -128,6 +130,14 @@ test('H715, H718: requests of one credential to one port share a permit, which i
   expect(permits).toHaveLength(2);
   answer(2, [], '');
   await other;
+});
+test('H715: a request whose permit is never granted fails after a minute, and its place is free', async () => {
+  relay = relayWith(defaultStreamRules, () => new Promise(() => {}));
+  const asked = failure(ask());
+  await eventually(() => [...timers].some(({ delayMs }) => delayMs === 60_000));
+  runTimers(60_000);
+  expect(await asked).toMatchObject({ code: 'unavailable', message: expect.stringContaining('within 60 s') });
+  expect([...timers]).toEqual([]);
 });
 test('H762: what is known of an earlier request is enough while a permit for the same is alive, and else the body is untouched', async () => {
   const read = () => expect.unreachable('nothing may read the body');
