@@ -215,6 +215,17 @@ export class StreamCheck {
   }
 }
 
+/**
+ * Without a forged message nothing that an agent sends on an open channel is refused. A gateway that has slept
+ * does not know the channels of before.
+ */
+export function checkRefusal(world: World, event: string, what: unknown): void {
+  if (event !== 'agent.report-refused' || !/credit of a channel|unexpected channel/.test(String(what)))
+    return;
+  if ([...world.counts.keys()].some((counted) => counted.startsWith('forged: '))) return;
+  world.violate(`an agent as it should be is refused: ${what}`);
+}
+
 /** Until when it may count for bounds. */
 const holdsUntilMs = ({ endedMs, answeredMs }: KnownStream): number =>
   Math.max(endedMs ?? Number.POSITIVE_INFINITY, answeredMs ?? Number.POSITIVE_INFINITY);

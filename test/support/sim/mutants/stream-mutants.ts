@@ -45,6 +45,31 @@ const mutantsOfStreams: readonly Mutant[] = [
     from: 'bytes.length > this.#channel.mayWrite',
     to: 'false',
   },
+  {
+    name: 'grant what was taken without counting it',
+    file: 'shared/streams/window.ts',
+    from: '    this.#credit += grant;\n',
+    to: '',
+  },
+  {
+    name: 'read what an application sends in another order',
+    file: 'control-plane/coordinator/streams/agent-pipe.ts',
+    from: '    this.#chunks.push(bytes);\n',
+    to: '    this.#chunks.unshift(bytes);\n',
+  },
+  {
+    name: 'end a channel before the last part of its last piece',
+    inShortForm: true,
+    file: 'agent/channels/target-channel.ts',
+    from: 'isLast: isLast && from === bytes.length',
+    to: 'isLast',
+  },
+  {
+    name: 'report what broke off as whole',
+    file: 'agent/channels/channels.ts',
+    from: "send({ type: 'channel.reset', channel: number, refused, message: messageOf(error) });",
+    to: "send({ type: 'channel.end', channel: number, exitCode: 0 });",
+  },
 ];
 
 export const streamMutants: readonly Mutant[] = mutantsOfStreams.map((one) => ({ ...one, streams: true }));

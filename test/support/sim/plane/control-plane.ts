@@ -29,6 +29,7 @@ import { DAY_MS } from '../../../../control-plane/core/lifecycle/retention.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
 import { WindowMemory } from '../../../../shared/streams/window.ts';
+import { checkRefusal } from '../checks/streams.ts';
 import {
   type Accepted,
   type Link,
@@ -283,6 +284,7 @@ export class ControlPlane implements Server {
     const world = this.#world;
     world.count(`log: ${event}`);
     world.note(`${this.name} ${event} ${JSON.stringify(fields)}`);
+    checkRefusal(world, event, fields.what);
     if (event === 'standby.takes-over') this.#options.takesOver();
     if (event === 'coordinator.ready') this.#options.ready(this, Number(fields.epoch));
     if (event !== 'coordinator.lost' || fields.retired !== true || this.#options.standby) return;

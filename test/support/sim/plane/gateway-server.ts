@@ -2,6 +2,7 @@
  * A simulated gateway: the real one, on simulated sockets and calls. It can be killed, which ends its
  * sockets, and it can sleep, which ends only its memory.
  */
+
 import type { AgentConnection } from '../../../../control-plane/coordinator/connections/agent-connection.ts';
 import type { ObjectSocket } from '../../../../control-plane/coordinator/connections/object-socket.ts';
 import { type ConnectionState, Gateway } from '../../../../control-plane/coordinator/gateways/gateway.ts';
@@ -15,6 +16,7 @@ import {
 import type { StreamSessionDeps } from '../../../../control-plane/coordinator/streams/stream-session.ts';
 import { holdMs } from '../../../../control-plane/core/model/host.ts';
 import type { StreamRules } from '../../../../control-plane/core/model/stream-rules.ts';
+import { checkRefusal } from '../checks/streams.ts';
 import { type Accepted, type Link, type Network, REMOVED, type Server } from '../world/network.ts';
 import { Process, type World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -206,6 +208,7 @@ export class GatewayServer implements Server {
       log: (event, fields = {}) => {
         world.count(`log: ${event}`);
         world.note(`${memory.name} ${event} ${JSON.stringify(fields)}`);
+        checkRefusal(world, event, fields.what);
       },
       clock: { nowMs, monotonicMs: nowMs, ...clockOf(world, memory) },
       maxWaitingLength: 2 ** 25,

@@ -37,6 +37,7 @@ const real = {
   date: Date.now,
   random: Math.random,
   numbers: crypto.getRandomValues,
+  monotonic: performance.now,
 };
 const context = new AsyncLocalStorage<Process | undefined>();
 let current: World | undefined;
@@ -186,6 +187,7 @@ function replaceGlobals(): void {
     clearInterval: (one: Timer | undefined) => one?.cancel(),
   });
   Date.now = () => Math.floor(world().nowMs + skewOf());
+  performance.now = () => world().nowMs;
   Math.random = () => world().random();
   let numbers = 0;
   // As long as none occurs twice, they need not be random.
@@ -199,6 +201,7 @@ function restoreGlobals(): void {
   const { setTimeout, clearTimeout, setInterval, clearInterval } = real;
   Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
   Date.now = real.date;
+  performance.now = real.monotonic;
   Math.random = real.random;
   crypto.getRandomValues = real.numbers;
 }
