@@ -216,8 +216,8 @@ export class StreamCheck {
 }
 
 /**
- * Without a forged message nothing that an agent sends on an open channel is refused. A gateway that has slept
- * does not know the channels of before.
+ * Without a forged message nothing that an agent sends on an open channel is refused. A gateway that has
+ * slept does not know the channels of before.
  */
 export function checkRefusal(world: World, event: string, what: unknown): void {
   if (event !== 'agent.report-refused' || !/credit of a channel|unexpected channel/.test(String(what)))
