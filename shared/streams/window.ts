@@ -50,11 +50,13 @@ export interface WindowLink {
   roundTripMs?: number;
 }
 
-/** The bytes of a grant, whose first ones show how long a round trip is. */
+/** The bytes of a grant, whose first ones show how long a round trip is, and the way to the reader. */
 interface Probe {
-  /** Bytes that arrive before them. */
+  /** Bytes that come before them. */
   after: number;
   sinceMs: number;
+  /** When the first ones came. */
+  cameMs?: number;
 }
 
 export class Window {
@@ -66,6 +68,8 @@ export class Window {
   #held: number;
   #received = 0;
   #probe: Probe | undefined;
+  /** The shortest time from the arrival of bytes until they were taken. */
+  #readerMs = Number.POSITIVE_INFINITY;
   /** What was taken in the present round trip. */
   #round: { sinceMs: number; bytes: number };
 
@@ -102,10 +106,11 @@ export class Window {
     this.#credit -= bytes;
     this.#held += bytes;
     this.#received += bytes;
-    if (this.#probe && this.#received > this.#probe.after) {
-      const sampleMs = this.#link.nowMs() - this.#probe.sinceMs;
+    const probe = this.#probe;
+    if (probe && probe.cameMs === undefined && this.#received > probe.after) {
+      probe.cameMs = this.#link.nowMs();
+      const sampleMs = probe.cameMs - probe.sinceMs;
       this.#link.roundTripMs = Math.min(this.#link.roundTripMs ?? Number.POSITIVE_INFINITY, sampleMs);
-      this.#probe = undefined;
     }
     return true;
   }
@@ -114,6 +119,11 @@ export class Window {
   take(bytes: number): number {
     this.#held -= bytes;
     this.#round.bytes += bytes;
+    const { after = 0, cameMs } = this.#probe ?? {};
+    if (cameMs !== undefined && this.#received - this.#held > after) {
+      this.#readerMs = Math.min(this.#readerMs, this.#link.nowMs() - cameMs);
+      this.#probe = undefined;
+    }
     this.#grow();
     const grant = this.#bytes - this.#credit - this.#held;
     if (grant < leastGrant(this.#bytes)) return 0;
@@ -129,9 +139,9 @@ export class Window {
 
   /** To twice what is taken in a round trip: the sender then waits no more, and the rest is little. */
   #grow(): void {
-    const { roundTripMs, memory, nowMs } = this.#link;
+    const { roundTripMs = 0, memory, nowMs } = this.#link;
     const sinceMs = nowMs() - this.#round.sinceMs;
-    const roundMs = Math.max(1, roundTripMs ?? Number.POSITIVE_INFINITY);
+    const roundMs = Math.max(1, roundTripMs + this.#readerMs);
     if (sinceMs < roundMs) return;
     const wanted = Math.min(this.#mostBytes, (2 * this.#round.bytes * roundMs) / sinceMs);
     this.#bytes += memory.take(Math.floor(wanted) - this.#bytes);
