@@ -1,7 +1,8 @@
 /**
  * Windows: how much the receiving side of a channel lets the other side send before it has taken what came. A
- * window grows while its sender waits for it, to twice what a round trip carries, so that a channel fills a
- * distant connection and no more: what is queued on the way delays every other message.
+ * window doubles each round trip as long as that makes the channel faster, and then is a little more than
+ * what a round trip carries, so that a channel fills a distant connection and hardly more: what is queued on
+ * the way delays every other message.
  */
 import { CHUNK_BYTES, MAX_WINDOW_BYTES, WINDOW_BYTES } from './targets.ts';
 
@@ -11,6 +12,12 @@ export const CONNECTION_WINDOW_BYTES = 16 * 2 ** 20;
 export const LEAST_WINDOW_BYTES = 24 * 1024;
 /** A new window gets so much of what is free, within these bounds. */
 const SHARE = 1 / 256;
+
+/** A channel that is that much faster than in the round trip before may become faster still. */
+const FASTER = 1.2;
+/** What a window is of what a round trip carries: while the channel becomes faster, and then. */
+const WHILE_FASTER = 2;
+const SPARE = 1.25;
 
 /** Memory that windows share. A stalled reader costs its window. */
 export class WindowMemory {
@@ -48,6 +55,8 @@ export interface WindowLink {
   nowMs(): number;
   /** The shortest round trip that any of them has seen. */
   roundTripMs?: number;
+  /** By a gateway, which keeps the part of a grant for which it has no memory: windows can't shrink. */
+  isPassedOn?: true;
 }
 
 /** The bytes of a grant, whose first ones show how long a round trip is, and the way to the reader. */
@@ -62,7 +71,10 @@ interface Probe {
 export class Window {
   readonly #link: WindowLink;
   readonly #mostBytes: number;
+  readonly #firstBytes: number;
   #bytes: number;
+  /** What it shrinks to as soon as as much of what was granted is taken. */
+  #wanted: number;
   /** Bytes that the other side may still send, and those that came and were not taken yet. */
   #credit: number;
   #held: number;
@@ -70,15 +82,18 @@ export class Window {
   #probe: Probe | undefined;
   /** The shortest time from the arrival of bytes until they were taken. */
   #readerMs = Number.POSITIVE_INFINITY;
-  /** What was taken in the present round trip. */
+  /** What was taken in the present round trip, and in the one before. */
   #round: { sinceMs: number; bytes: number };
+  #before = 0;
 
   /** `heldBytes`: what is here already, of a channel before. The credit may then be 0. */
   constructor(link: WindowLink, { heldBytes = 0, mostBytes = MAX_WINDOW_BYTES } = {}) {
     this.#link = link;
     this.#mostBytes = mostBytes;
     const share = Math.floor(link.memory.freeBytes * SHARE);
-    this.#bytes = Math.max(LEAST_WINDOW_BYTES, Math.min(WINDOW_BYTES, share));
+    this.#firstBytes = Math.max(LEAST_WINDOW_BYTES, Math.min(WINDOW_BYTES, share));
+    this.#bytes = this.#firstBytes;
+    this.#wanted = this.#firstBytes;
     link.memory.use(this.#bytes);
     this.#held = heldBytes;
     this.#credit = Math.max(0, this.#bytes - heldBytes);
@@ -124,7 +139,8 @@ export class Window {
       this.#readerMs = Math.min(this.#readerMs, this.#link.nowMs() - cameMs);
       this.#probe = undefined;
     }
-    this.#grow();
+    this.#adapt();
+    if (this.#bytes > this.#wanted && !this.#link.isPassedOn) this.#shrink();
     const grant = this.#bytes - this.#credit - this.#held;
     if (grant < leastGrant(this.#bytes)) return 0;
     this.#probe ??= { after: this.#received + this.#credit, sinceMs: this.#link.nowMs() };
@@ -137,15 +153,26 @@ export class Window {
     this.#bytes = 0;
   }
 
-  /** To twice what is taken in a round trip: the sender then waits no more, and the rest is little. */
-  #grow(): void {
+  /** Once in a round trip. */
+  #adapt(): void {
     const { roundTripMs = 0, memory, nowMs } = this.#link;
     const sinceMs = nowMs() - this.#round.sinceMs;
     const roundMs = Math.max(1, roundTripMs + this.#readerMs);
     if (sinceMs < roundMs) return;
-    const wanted = Math.min(this.#mostBytes, (2 * this.#round.bytes * roundMs) / sinceMs);
-    this.#bytes += memory.take(Math.floor(wanted) - this.#bytes);
+    const carried = (this.#round.bytes * roundMs) / sinceMs;
+    const isFaster = carried > FASTER * this.#before;
+    const wanted = isFaster ? WHILE_FASTER * carried : SPARE * Math.max(carried, this.#before);
+    this.#before = carried;
     this.#round = { sinceMs: nowMs(), bytes: 0 };
+    this.#wanted = Math.max(this.#firstBytes, Math.min(this.#mostBytes, Math.floor(wanted)));
+    this.#bytes += memory.take(this.#wanted - this.#bytes);
+  }
+
+  /** What was granted stays granted. */
+  #shrink(): void {
+    const bytes = Math.max(this.#wanted, this.#credit + this.#held);
+    this.#link.memory.use(bytes - this.#bytes);
+    this.#bytes = bytes;
   }
 }
 

@@ -64,7 +64,8 @@ export class GatewayChannels implements ChannelPort {
   constructor(options: GatewayChannelsOptions) {
     this.#options = options;
     this.at = options.at;
-    this.link = { memory: options.memory, nowMs: () => options.clock.monotonicMs() };
+    const nowMs = () => options.clock.monotonicMs();
+    this.link = { memory: options.memory, nowMs, isPassedOn: true };
   }
 
   open(key: ServiceKey, target: ChannelTarget, credit: number, sink: ChannelSink, ended?: true): number {
