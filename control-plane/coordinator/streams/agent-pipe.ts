@@ -35,6 +35,8 @@ export class AgentPipe implements ChannelUser {
   readonly #channel: AgentChannel;
   readonly #chunks: Uint8Array[] = [];
   #exitCode: number | undefined;
+  /** Bytes that had arrived were given up. */
+  #isCut = false;
   #broken: BrokenPipe | undefined;
   /** Set while somebody waits. */
   #change: PromiseWithResolvers<void> | undefined;
@@ -67,7 +69,7 @@ export class AgentPipe implements ChannelUser {
 
   /** Whether all bytes have arrived and were read. */
   get isDrained(): boolean {
-    return this.#channel.hasAgentEnded && this.#chunks.length === 0;
+    return this.#channel.hasAgentEnded && this.#chunks.length === 0 && !this.#isCut;
   }
 
   /** Resolves to the next bytes, and to undefined after the last ones. Throws BrokenPipe. */
@@ -78,7 +80,7 @@ export class AgentPipe implements ChannelUser {
         this.#channel.take(chunk.length);
         return chunk;
       }
-      if (this.#channel.hasAgentEnded) return undefined;
+      if (this.isDrained) return undefined;
       await this.#changed();
     }
   }
@@ -100,9 +102,10 @@ export class AgentPipe implements ChannelUser {
 
   /** Gives the stream up, if it is not over. What has arrived can't be read any more. */
   close(reason = 'The request was given up.'): void {
+    this.#isCut ||= this.#chunks.length > 0;
     this.#chunks.length = 0;
-    if (this.#channel.isOver) return;
-    this.#broken = new BrokenPipe(reason);
+    if (this.#channel.isOver && !this.#isCut) return;
+    this.#broken ??= new BrokenPipe(reason);
     this.#channel.close();
   }
 

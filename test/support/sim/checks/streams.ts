@@ -46,6 +46,7 @@ const FAULTS = [
   ['The host has lost its connection', 'fault: a host loses its connection with streams open'],
   ['More bytes were sent', 'fault: a client sends beyond its credit'],
 ] as const;
+const IDLE = /carried nothing for/;
 const FULL = /^(You have|The service has|The host of the service has|All users together have) (\d+) streams/;
 
 export class StreamCheck {
@@ -55,8 +56,11 @@ export class StreamCheck {
   readonly #targets = new Set<StreamTarget>();
   /** Bytes that each port has sent. */
   readonly #sent = new Map<number, number>();
-  /** Bytes that each target has taken. */
-  readonly #taken = new Map<number, number>();
+  /** Those whose last byte ends the stream, and those that report in the end that something is missing. */
+  readonly #finished = new Set<number>();
+  readonly #broken = new Set<number>();
+  /** Bytes of each file that a container has made of a copy. */
+  readonly #stored = new Map<number, number>();
   readonly #isRemote: boolean;
   /** The connection that each stream was opened on, by its port. */
   readonly #links = new Map<number, Link>();
@@ -136,6 +140,8 @@ export class StreamCheck {
     if (reason === undefined) this.world.count(`stream: complete, ${stream.kind}`);
     this.world.note(`stream ${stream.port} ends: ${reason ?? 'complete'}`);
     if (reason === '') this.world.violate(`stream ${stream.port} ends without a reason`);
+    if (reason !== undefined && IDLE.test(reason) && this.#finished.has(stream.port))
+      this.world.violate(`stream ${stream.port} waits for the end of what its service has sent: ${reason}`);
     for (const [sentence, fault] of FAULTS) if (reason?.startsWith(sentence)) this.world.count(fault);
     const [, whose = '', limit = ''] = FULL.exec(reason ?? '') ?? [];
     if (limit === '') return;
@@ -154,7 +160,6 @@ export class StreamCheck {
   /** A target has the bytes of a client. */
   taken(port: number, from: number, bytes: Uint8Array): void {
     this.world.count('stream: bytes to a service', bytes.length);
-    this.#taken.set(port, from + bytes.length);
     this.#assertOrder(clientSalt(port), from, bytes, `stream ${port}, at the service`);
   }
 
@@ -166,9 +171,15 @@ export class StreamCheck {
       this.world.violate(`stream ${port}: the client has ${unread} bytes unread`);
   }
 
-  /** A port has sent so many bytes in all. */
-  sent(port: number, total: number): void {
+  /** A target has sent so many bytes in all. `endsStream`: nothing follows but the end. */
+  sent(
+    port: number,
+    total: number,
+    { endsStream, isWhole }: { endsStream: boolean; isWhole: boolean },
+  ): void {
     this.#sent.set(port, total);
+    if (endsStream) this.#finished.add(port);
+    if (!isWhole) this.#broken.add(port);
   }
 
   /** A client has received so many bytes in all, and their end. */
@@ -176,12 +187,18 @@ export class StreamCheck {
     this.world.count('stream: output ended');
     const sent = this.#sent.get(port) ?? 0;
     if (sent !== received) this.world.violate(`stream ${port} ends with ${received} of ${sent} bytes`);
+    if (this.#broken.has(port)) this.world.violate(`stream ${port} ends well, but its command has failed`);
+  }
+
+  /** A container has made a file of so many bytes. */
+  stored(port: number, bytes: number): void {
+    this.#stored.set(port, bytes);
   }
 
   /** A client was told that all its bytes, so many, are copied. */
   copied(port: number, wanted: number): void {
-    const taken = this.#taken.get(port) ?? 0;
-    if (taken !== wanted) this.world.violate(`stream ${port} has copied ${taken} of ${wanted} bytes`);
+    const stored = this.#stored.get(port);
+    if (stored !== wanted) this.world.violate(`stream ${port} has copied ${stored} of ${wanted} bytes`);
   }
 
   connected(port: number, target: StreamTarget): void {

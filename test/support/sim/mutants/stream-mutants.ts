@@ -70,6 +70,36 @@ const mutantsOfStreams: readonly Mutant[] = [
     from: "send({ type: 'channel.reset', channel: number, refused, message: messageOf(error) });",
     to: "send({ type: 'channel.end', channel: number, exitCode: 0 });",
   },
+  {
+    name: 'take an answer for whole whose last bytes were given up',
+    file: 'control-plane/coordinator/streams/agent-pipe.ts',
+    from: ' && !this.#isCut;',
+    to: ';',
+  },
+  {
+    name: 'let the requests of a session go on after its end',
+    file: 'control-plane/coordinator/apps/app-permits.ts',
+    from: '    for (const pipe of [...this.#pipes]) pipe.close(reason.message);\n',
+    to: '',
+  },
+  {
+    name: 'ignore that a chunk is the last one',
+    file: 'control-plane/coordinator/connections/open-channels.ts',
+    from: "      if (isLast) this.receive({ type: 'channel.end', channel });\n",
+    to: '',
+  },
+  {
+    name: 'report a copy as complete before the container has the file',
+    file: 'agent/engine/streams/copy-in.ts',
+    from: 'await Promise.race([ended, feed().then(() => ended)]);',
+    to: 'await Promise.race([ended, feed()]);',
+  },
+  {
+    name: 'take a copy for whole whose command has failed',
+    file: 'agent/engine/streams/copy-out.ts',
+    from: '  }\n  await command.assertDone();\n',
+    to: '  }\n',
+  },
 ];
 
 export const streamMutants: readonly Mutant[] = mutantsOfStreams.map((one) => ({ ...one, streams: true }));

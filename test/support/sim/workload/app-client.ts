@@ -11,6 +11,8 @@ import { Client, type ClientOptions } from './client.ts';
 const MAX_SENT_BYTES = 300_000;
 const MAX_PIECE_BYTES = 100_000;
 const MAX_PAUSE_MS = 1_000;
+/** Between two reads of one that is slow. */
+const SLOW_MS = 5_000;
 
 export class AppClient extends Client {
   readonly #gone = new AbortController();
@@ -24,6 +26,7 @@ export class AppClient extends Client {
     super(options);
     const { check, chances, deps } = options;
     this.#wanted = chances.between(0, MAX_SENT_BYTES);
+    this.readsSlowly = chances.chance(0.3);
     const obtain = this.place(deps.place);
     const relay = new AppRelay({ ...deps, place: async (...args) => this.#endable(await obtain(...args)) });
     check.began(this);
@@ -56,7 +59,8 @@ export class AppClient extends Client {
       for (let bytes = whole ?? (await read()); bytes; bytes = whole ? undefined : await read()) {
         check.received(port, received, bytes, 0);
         received += bytes.length;
-        if (chances.chance(0.2)) await this.#pause();
+        if (this.readsSlowly) await this.#pause(SLOW_MS);
+        else if (chances.chance(0.2)) await this.#pause();
       }
       check.complete(port, received);
       pipe.close();
@@ -98,7 +102,11 @@ export class AppClient extends Client {
   #endable(placement: OpenPlacement): OpenPlacement {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#endPermit = () => resolve(undefined);
-    return { next: () => Promise.race([placement.next(), promise]), leave: () => placement.leave() };
+    const leave = () => {
+      this.over();
+      placement.leave();
+    };
+    return { next: () => Promise.race([placement.next(), promise]), leave };
   }
 
   #ends(): void {
@@ -106,8 +114,8 @@ export class AppClient extends Client {
     this.options.world.enter(this.process, () => this.process.alive && this.#endPermit());
   }
 
-  #pause(): Promise<void> {
+  #pause(mostMs = MAX_PAUSE_MS): Promise<void> {
     const { world, chances } = this.options;
-    return ifAlive(this.process, world.pause(chances.between(1, MAX_PAUSE_MS)));
+    return ifAlive(this.process, world.pause(chances.between(1, mostMs)));
   }
 }

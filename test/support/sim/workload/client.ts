@@ -31,6 +31,8 @@ export abstract class Client implements KnownStream {
   endedMs: number | null = null;
   answeredMs: number | null = null;
   isHeld = false;
+  /** It reads what has arrived for a while after its connection has ended. */
+  protected readsSlowly = false;
   #isOverAtServer = false;
   protected readonly options: ClientOptions;
 
@@ -78,7 +80,7 @@ export abstract class Client implements KnownStream {
     const { world, check } = this.options;
     if (!this.process.alive) check.gone(this, 'lost with its control plane');
     else {
-      check.look(this);
+      if (!this.readsSlowly) check.look(this);
       world.after(LOOK_MS, () => this.#watch());
     }
   }

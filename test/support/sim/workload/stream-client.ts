@@ -22,11 +22,11 @@ const MAX_FRAME_BYTES = 100_000;
 const COMPLETE = 1000;
 
 /** The first frame of a client, which names the stream. */
-const openings: Partial<Record<ClientOptions['kind'], (port: number) => StreamOpening>> = {
+const openings: Partial<Record<ClientOptions['kind'], (port: number, bytes: number) => StreamOpening>> = {
   tcp: (port) => ({ type: 'forward', port }),
   exec: (port) => ({ type: 'exec', words: [String(port)] }),
-  'files-out': (port) => ({ type: 'files-out', path: `/${port}`, form: 'tar' }),
-  'files-in': (port) => ({ type: 'files-in', path: `/${port}`, name: 'file' }),
+  'files-out': (port) => ({ type: 'files-out', path: `/${port}`, form: 'file' }),
+  'files-in': (port, bytes) => ({ type: 'files-in', path: `/${port}`, name: 'file', bytes }),
 };
 
 export class StreamClient extends Client {
@@ -34,6 +34,8 @@ export class StreamClient extends Client {
   readonly #isGreedy: boolean;
   readonly #stalls: boolean;
   readonly #wanted: number;
+  /** The size of the file that it copies, which may be wrong. */
+  readonly #stated: number;
   #credit = 0;
   #sent = 0;
   #received = 0;
@@ -51,6 +53,7 @@ export class StreamClient extends Client {
     this.#stalls = chances.chance(0.1);
     const most = kind === 'files-out' ? 0 : MAX_SENT_BYTES;
     this.#wanted = this.#isGreedy ? most : chances.between(0, most);
+    this.#stated = this.#wanted + (chances.chance(0.1) ? 1 : 0);
     const socket = {
       send: (data: string | Uint8Array) => this.#later(() => this.#arrives(data)),
       close: (code: number) => {
@@ -61,7 +64,7 @@ export class StreamClient extends Client {
     const withPlace = { ...deps, place: this.place(deps.place) };
     this.#connection = new StreamConnection(socket, request, withPlace, new ResumableStreams(1));
     check.began(this);
-    this.#toServer(JSON.stringify(openings[kind]?.(port)));
+    this.#toServer(JSON.stringify(openings[kind]?.(port, this.#stated)));
     this.begin();
   }
 
@@ -93,7 +96,7 @@ export class StreamClient extends Client {
     else if (message.type === 'reset') this.#reason = message.message;
     else {
       this.#hasOutputEnded = true;
-      if (this.kind === 'files-in') check.copied(this.port, this.#wanted);
+      if (this.kind === 'files-in') check.copied(this.port, this.#stated);
       else check.complete(this.port, this.#received);
       if (chances.chance(0.8)) world.after(chances.between(1, MAX_PAUSE_MS), () => this.#ends());
     }

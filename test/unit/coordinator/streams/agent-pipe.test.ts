@@ -172,3 +172,14 @@ test('H689: a pipe that carries nothing ends after its time', async () => {
   expect(over).toBe(1);
   await expect(pipe.read()).rejects.toThrow('carried nothing for 1 s');
 });
+
+test('P278: what was given up before its last bytes were read is not whole, although they had arrived', async () => {
+  opened();
+  agent().chunk(new Uint8Array(10));
+  agent().chunk(new Uint8Array(10));
+  ended();
+  expect(await pipe.read()).toHaveLength(10);
+  pipe.close('The service has ended.');
+  expect(pipe.isDrained).toBe(false);
+  await expect(pipe.read()).rejects.toThrow('The service has ended.');
+});
