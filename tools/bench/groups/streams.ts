@@ -25,7 +25,8 @@ const goals = {
 };
 
 const LINK = { roundTripMs: 100, megabytesPerS: 20 };
-const LINK_FLOW_S = 3;
+/** The first second goes by until the window has grown. */
+const LINK_FLOW_S = 6;
 /** Streams that send as much as the link and their windows let through. */
 const SATURATING = 8;
 /** In each round. */
