@@ -309,13 +309,15 @@ onHostsWith(SETTINGS, onEach('B', 'zoe-2018.12'), (host, { kind }) => {
   });
 
   test('H539: sign-ons that are begun leave nothing behind, and ask the provider nothing', async () => {
+    // The coordinator's row has when it last looked for what is too old.
+    const rows = async () => ({ ...(await allRows(host())), coordinator: [] });
     await visitor.open(`${berth()}/login/oidc`, { headers: { 'sec-fetch-site': 'none' } });
-    const [before, asked] = [await allRows(host()), provider.requests.length];
+    const [before, asked] = [await rows(), provider.requests.length];
     const begun = Array.from({ length: 100 }, () =>
       new Visitor().open(`${berth()}/login/oidc`, { headers: { 'sec-fetch-site': 'none' } }),
     );
     for (const { status } of await Promise.all(begun)) expect([303, 429]).toContain(status);
-    expect([await allRows(host()), provider.requests.length]).toEqual([before, asked]);
+    expect([await rows(), provider.requests.length]).toEqual([before, asked]);
   });
 
   test('H540: the audit log has each sign-on, the user that it created, and refused ones by network', async () => {
